@@ -1,0 +1,91 @@
+/* profile.h - what was seen, counted: a trie of stacks, and optionally the samples in order. */
+#ifndef CSPY_PROFILE_H
+#define CSPY_PROFILE_H
+
+#include "cspy/frame.h"
+
+struct profile_node {
+	node_id parent; /* smaller than the node's own id */
+	frame_id frame;
+	uint64_t fair; /* samples ending here that were taken paused: a fair coin chose them */
+	uint64_t free; /* samples ending here that were read while the target ran */
+	uint64_t self; /* weight in samples, after profile_balance(); until then fair + free */
+};
+
+struct profile_thread {
+	pid_t pid, tid;
+	str_id name;
+};
+
+/* Consecutive looks at one thread that saw the same stack. */
+struct profile_run {
+	uint64_t start_ns, end_ns; /* since profile start */
+	uint32_t thread;	   /* index in threads */
+	node_id stack;
+	uint32_t samples;
+};
+
+/* How the recording went; every number is shown to the user, and written as JSON by --stats. */
+struct profile_stats {
+	uint64_t ticks;	     /* looks taken */
+	uint64_t late;	     /* deadlines missed: skipped, never made up */
+	uint64_t held_back;  /* ticks not taken to keep the target's loss within the budget */
+	uint64_t samples;    /* stacks counted: whole, cut and deep ones */
+	uint64_t idle;	     /* stacks seen and left out because their thread did nothing */
+	uint64_t paused;     /* ticks for which threads were stopped */
+	uint64_t paused_ns;  /* target time from interrupt to continue, summed */
+	uint64_t pause_failed; /* wanted, but the thread could not be stopped in time */
+	uint64_t torn;	     /* read unpaused and not proven: cut, or failed */
+	uint64_t cut;	     /* of those, kept as far as proven */
+	uint64_t deep;	     /* root side beyond the depth cap */
+	uint64_t reused;     /* dropped: a code object turned out to be another one */
+	uint64_t failed[ERR_CODES]; /* stacks lost, by cause */
+	uint64_t reads;	     /* scatter reads */
+	uint64_t trie_full;  /* frames left out since the profile holds as many different stacks as it may */
+	uint64_t runs_full;  /* looks not kept in order, for the same reason */
+	uint64_t cpu_ns;     /* cspy's own CPU time */
+	uint64_t wall_ns;
+	double rate_wanted;  /* a second */
+	double lean;	     /* largest share difference of a function between paused and unpaused, 0..1, before balance */
+	str_id lean_function;
+};
+
+struct profile {
+	struct frames *frames; /* borrowed */
+	struct profile_node *nodes; /* [0] is the root */
+	size_t node_count, node_cap;
+	struct profile_thread *threads;
+	size_t thread_count, thread_cap;
+	struct profile_run *runs; /* NULL unless kept */
+	size_t run_count, run_cap;
+	bool keep_runs;
+	struct profile_stats stats;
+	uint64_t interval_ns; /* time that one sample stands for */
+	uint64_t start_unix_ns;
+	/* For titles and metadata: all "" until set; owned by the profile. */
+	char *command, *runtime, *mode;
+	pid_t pid;
+	void *index; /* private to profile.c */
+	void *labels; /* private to label.c */
+};
+
+struct profile *profile_new(struct frames *frames);
+void profile_free(struct profile *p); /* accepts NULL */
+/* The node for this child, made when it is new; bounded: a full trie (4 M nodes) answers with the parent. */
+node_id profile_child(struct profile *p, node_id parent, frame_id frame);
+/* Index in threads. A name other than "" replaces the one that the thread had. */
+uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name);
+/* Raises self as well. stats.samples is the caller's to count. */
+void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n);
+/*
+ * Only when keep_runs; when_ns counts from the profile's start, and a look stands for interval_ns from then on. It
+ * extends the thread's last run when that is the same stack, looked at no more than 1.5 intervals ago; another stack
+ * within that time ends it now, so that a thread's runs never overlap and a hole between two means that the thread
+ * did nothing. Bounded (16 M): beyond, new runs are not kept.
+ */
+void profile_run(struct profile *p, uint32_t thread, node_id stack, uint64_t when_ns);
+/* Correct `self` of unpaused samples by the paused ones (balance.c); without both, self = fair + free. */
+void profile_balance(struct profile *p);
+uint64_t profile_total(const struct profile *p); /* sum of self */
+
+#endif

@@ -1,0 +1,50 @@
+/* sampler.h - when to look, and one look. */
+#ifndef CSPY_SAMPLER_H
+#define CSPY_SAMPLER_H
+
+#include "cspy/profile.h"
+#include "cspy/runtime.h"
+
+/* Absolute deadlines: being late once never shifts the ones after. */
+struct ticker {
+	uint64_t interval_ns, next_ns;
+	uint64_t late;	/* deadlines skipped because they had passed already */
+	uint64_t state; /* of the jitter */
+};
+
+uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
+void ticker_init(struct ticker *t, uint64_t interval_ns, uint64_t now_ns);
+/* The next deadline, jittered by some percent so that sampler and target never lock step. */
+uint64_t ticker_next(struct ticker *t, uint64_t now_ns);
+
+enum pause_mode {
+	PAUSE_BUDGET, /* as many as the budget allows, by a coin thrown before the read */
+	PAUSE_ALWAYS,
+	PAUSE_NEVER,
+};
+
+struct sampler_options {
+	enum pause_mode pause;
+	double max_pause;   /* share of the target's time, for PAUSE_BUDGET; 0.01 by default */
+	bool idle;	    /* count threads that do nothing, too */
+	bool lock_only;	    /* -g: count only the lock's holder */
+	bool threads;	    /* -t: the thread is a frame at the root */
+	bool function_only; /* -F */
+	size_t depth;	    /* frames kept of one stack */
+};
+
+struct sampler;
+
+/* Attach the runtime (runtimes.c) and be ready for the first look. `why` gets words for the user on failure. */
+MUST_CHECK struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
+				  struct sampler **ret);
+void sampler_free(struct sampler *s); /* accepts NULL */
+/* One look at every thread. Routine failures are counted in the profile, not returned. */
+MUST_CHECK struct err sampler_step(struct sampler *s, uint64_t now_ns);
+/* Before the profile is read: settle what is pending, name threads, fill the statistics that are known here. */
+void sampler_settle(struct sampler *s);
+/* How long to wait at least until the next look, so that the budget holds (PAUSE_BUDGET only). */
+uint64_t sampler_min_interval(const struct sampler *s);
+void sampler_about(struct sampler *s, struct rt_about *ret);
+
+#endif

@@ -1,0 +1,78 @@
+/* target.h - one process under observation: its maps, threads, files and memory. */
+#ifndef CSPY_TARGET_H
+#define CSPY_TARGET_H
+
+#include "cspy/image.h"
+#include "cspy/memory.h"
+
+struct mapping {
+	raddr_t start, end;
+	uint64_t offset;
+	uint64_t dev, inode;
+	uint32_t prot;	  /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	bool deleted;	  /* the file was unlinked or replaced since */
+	const char *path; /* "" when anonymous; lives until maps_refresh() */
+};
+
+/* Ascending, not overlapping. */
+struct maps {
+	struct mapping *list;
+	size_t count, cap;
+	char *text; /* what the paths point into */
+};
+
+MUST_CHECK struct err maps_parse(char *text, struct maps *ret); /* takes `text` (malloc) over */
+void maps_free(struct maps *m);
+const struct mapping *maps_find(const struct maps *m, raddr_t at);
+
+enum thread_state {
+	THREAD_UNKNOWN,
+	THREAD_RUNNING, /* on a CPU or waiting for one: R */
+	THREAD_SLEEPING,
+	THREAD_DISK,	/* D */
+	THREAD_STOPPED, /* T or t */
+	THREAD_DEAD,	/* zombie, dead or no such thread */
+};
+
+struct thread {
+	pid_t tid; /* as cspy sees it */
+	pid_t ns_tid; /* as the target sees it, in its own pid namespace */
+	int stat_fd;  /* /proc/PID/task/TID/stat kept open: a third of the price of opening it; -1 until needed */
+	uint32_t seen; /* generation of the last listing that had it */
+};
+
+struct target {
+	pid_t pid;
+	pid_t ns_pid;	/* in the target's own pid namespace */
+	int pidfd;	/* -1 where the kernel has none */
+	int proc;	/* /proc/PID, a directory */
+	struct memory *memory; /* owned */
+	struct maps maps;
+	struct thread *threads;
+	size_t thread_count, thread_cap;
+	uint32_t thread_generation;
+	uint64_t start_time; /* field 22 of stat: together with the pid it names a process for ever */
+};
+
+MUST_CHECK struct err target_open(pid_t pid, struct target **ret);
+void target_close(struct target *t); /* accepts NULL */
+MUST_CHECK struct err target_refresh_maps(struct target *t);
+MUST_CHECK struct err target_refresh_threads(struct target *t);
+/* ERR_GONE once the process has ended or its pid means another one. */
+MUST_CHECK struct err target_alive(struct target *t);
+/* By the id that the target's own memory holds; NULL when no such thread is listed (refresh, then ask again). */
+struct thread *target_thread(struct target *t, pid_t ns_tid);
+enum thread_state target_thread_state(struct target *t, struct thread *th);
+/* comm of a thread; "" when it can't be read. */
+void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap);
+/*
+ * Open a file as the target sees it: inside its root, regular files only, never blocking, nothing followed out
+ * of the root. For a mapping that is deleted or replaced, its bytes through /proc/PID/map_files.
+ */
+MUST_CHECK struct err target_open_file(struct target *t, const char *path, int *ret);
+MUST_CHECK struct err target_open_mapping(struct target *t, const struct mapping *m, int *ret);
+/* Command line with spaces for NULs, executable's path; always terminated. */
+void target_cmdline(struct target *t, char *buf, size_t cap);
+void target_exe(struct target *t, char *buf, size_t cap);
+
+#endif
