@@ -1,0 +1,58 @@
+/* budget.c - which samples may pause the target. */
+#include "budget.h"
+#include "random.h"
+
+/* What a pause costs beyond the time measured: the thread's way back onto its CPU, and cold caches. */
+static const double AFTERWARDS_NS = 12000;
+static const double FIRST_GUESS_NS = 30000;
+/* What reading a running thread's stack costs it: its cache lines travel to the reader and back. */
+static const double READ_NS = 1500;
+/* May be overdrawn by this much, so that a few long pauses at the start do not end pausing for seconds. */
+static const double CREDIT_NS = 5e6;
+
+void budget_init(struct budget *b, enum pause_mode mode, double share, uint64_t now_ns)
+{
+	*b = (struct budget){
+		.mode = mode,
+		.share = share,
+		.cost_ns = FIRST_GUESS_NS,
+		.start_ns = now_ns,
+		.coin = now_ns | 1,
+	};
+}
+
+/* Smoothed over some 16 looks: a coin that followed every single interval would follow the target. */
+static void learn_interval(struct budget *b, uint64_t now_ns)
+{
+	uint64_t passed = now_ns - b->last_ns;
+
+	if (b->last_ns)
+		b->interval_ns = b->interval_ns ? b->interval_ns - b->interval_ns / 16 + passed / 16 : passed;
+	b->last_ns = now_ns;
+}
+
+bool budget_coin(struct budget *b, uint64_t now_ns)
+{
+	double allowed, chance;
+
+	if (b->mode != PAUSE_BUDGET)
+		return b->mode == PAUSE_ALWAYS;
+	learn_interval(b, now_ns);
+	allowed = b->share * (double)(now_ns - b->start_ns) + CREDIT_NS;
+	if ((double)b->spent_ns > allowed)
+		return false;
+	chance = b->interval_ns ? b->share * (double)b->interval_ns / (b->cost_ns + AFTERWARDS_NS) : 1;
+	return (double)(random_next(&b->coin) >> 11) * 0x1p-53 < chance;
+}
+
+void budget_spent(struct budget *b, uint64_t held_ns)
+{
+	b->spent_ns += held_ns + (uint64_t)AFTERWARDS_NS;
+	b->cost_ns += ((double)held_ns - b->cost_ns) / 32;
+}
+
+uint64_t budget_min_interval(const struct budget *b)
+{
+	/* Half as much again as the pauses may take: 3,300 looks a second at 1 %. */
+	return b->mode == PAUSE_BUDGET && b->share > 0 ? (uint64_t)(READ_NS / (b->share / 2)) : 0;
+}

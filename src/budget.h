@@ -1,0 +1,25 @@
+/* budget.h - which samples may pause the target, so that it loses no more than a share of its time. */
+#ifndef CSPY_BUDGET_H
+#define CSPY_BUDGET_H
+
+#include "cspy/sampler.h"
+
+struct budget {
+	enum pause_mode mode;
+	double share;	      /* of the target's time, for pauses */
+	double cost_ns;	      /* of one pause, smoothed */
+	uint64_t interval_ns; /* between looks, smoothed */
+	uint64_t last_ns;     /* the look before this one */
+	uint64_t start_ns;
+	uint64_t spent_ns;
+	uint64_t coin; /* state of the generator */
+};
+
+void budget_init(struct budget *b, enum pause_mode mode, double share, uint64_t now_ns);
+/* Once per look, before anything is read: pause for this one? Does not depend on what the target does. */
+bool budget_coin(struct budget *b, uint64_t now_ns);
+void budget_spent(struct budget *b, uint64_t held_ns);
+/* Looks that read a running target cost it something as well; no more often than this. 0: as often as wanted. */
+uint64_t budget_min_interval(const struct budget *b);
+
+#endif

@@ -1,0 +1,111 @@
+/* cmd_dump.c - cspy dump: print what every thread of a process is doing now. */
+#include "advice.h"
+#include "command.h"
+#include "dump.h"
+
+struct options {
+	pid_t pid;
+	bool json;
+	struct dump_options dump;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct option_row rows[] = {
+	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "the process; PID alone does, too" },
+	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
+	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
+	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
+	  "whole paths, not only what tells files apart" },
+	{ "nonblocking", 0, OPTION_FLAG, AT(dump.nonblocking), NULL,
+	  "do not pause the process; stacks may be torn" },
+	OPTION_ROW_HELP,
+	OPTION_ROW_VERSION,
+	{ 0 },
+};
+
+static int refuse(const char *text, const char *hint)
+{
+	struct advice a = { .exit_code = EXIT_USAGE };
+
+	snprintf(a.text, sizeof(a.text), "%s", text);
+	snprintf(a.hint, sizeof(a.hint), "%s", hint);
+	advice_print(stderr, &a);
+	return a.exit_code;
+}
+
+static int explain(const struct advice_facts *f, struct err e, const char *why)
+{
+	struct advice a = { 0 };
+
+	advice_attach(f, e, why, &a);
+	advice_print(stderr, &a);
+	return a.exit_code;
+}
+
+static int dump(const struct options *o)
+{
+	struct advice_facts facts;
+	struct advice a = { 0 };
+	struct target *target = NULL;
+	struct dump *d = NULL;
+	char why[256] = "";
+	struct err e;
+	int code = EXIT_OK;
+
+	advice_find_facts(o->pid, &facts);
+	if (advice_hopeless(&facts, &a)) {
+		advice_print(stderr, &a);
+		return a.exit_code;
+	}
+	e = target_open(o->pid, &target);
+	if (failed(e))
+		return explain(&facts, e, "");
+	e = dump_take(target, o->dump, why, sizeof(why), &d);
+	target_close(target);
+	if (failed(e)) {
+		advice_find_facts(o->pid, &facts); /* it may have ended since */
+		code = explain(&facts, e, why);
+	} else if (o->json) {
+		dump_json(stdout, d);
+	} else {
+		dump_text(stdout, d);
+	}
+	dump_free(d);
+	return code;
+}
+
+static int dump_run(const struct command *self, int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct options_rest rest;
+
+	options_parse(rows, argc, argv, &o, &rest);
+	switch (rest.outcome) {
+	case OPTIONS_HELP_WANTED:
+		command_help(stdout, self);
+		return EXIT_OK;
+	case OPTIONS_VERSION_WANTED:
+		command_version(stdout);
+		return EXIT_OK;
+	case OPTIONS_WRONG:
+		return refuse(rest.why, rest.hint);
+	case OPTIONS_RUN:
+		break;
+	}
+	if (rest.command)
+		return refuse("dump takes a running process, no command",
+			      "to start a program: cspy record -- COMMAND");
+	if (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid)))
+		return refuse("dump takes one process id", "as in: cspy dump 4711");
+	if (!o.pid)
+		return refuse("nothing to dump", "name a process: -p PID");
+	return dump(&o);
+}
+
+const struct command command_dump = {
+	.name = "dump",
+	.usage = "[OPTIONS] -p PID",
+	.summary = "print what every thread of a process is doing now",
+	.options = rows,
+	.run = dump_run,
+};

@@ -1,0 +1,70 @@
+/* dump.h - one look at all threads of a process, with everything that is known of them. */
+#ifndef CSPY_DUMP_H
+#define CSPY_DUMP_H
+
+#include <stdio.h>
+
+#include "cspy/profile.h"
+#include "cspy/runtime.h"
+
+struct dump_options {
+	bool locals;
+	bool nonblocking;
+	bool full_filenames; /* text only: JSON has both */
+};
+
+struct dump_local {
+	char *name, *value; /* owned */
+	char kind;	    /* as in struct rt_local */
+};
+
+struct dump_frame {
+	struct raw_frame raw;
+	frame_id id; /* 0: not resolved, see err */
+	struct err err;
+	size_t first_local, local_count;
+	bool has_locals; /* they were asked for and read, be there any or not */
+};
+
+struct dump_thread {
+	uint64_t thread; /* the language's own id; 0: not known */
+	pid_t tid;	 /* 0: not known */
+	str_id name;	 /* 0: it has none */
+	char state[32];	 /* "active+gil", "idle", "gil-wait", ... */
+	bool active;	 /* on a CPU or waiting for one */
+	bool owns_lock;
+	bool gc;
+	bool deep;	     /* the root side is missing */
+	bool sure;	     /* the stack could not change while it was read */
+	struct err err;	     /* why there is no stack */
+	size_t first, count; /* frames, leaf first */
+};
+
+struct dump {
+	struct dump_options options;
+	pid_t pid;
+	char command[4096], exe[4096];
+	struct rt_about about;
+	struct strings *strings;
+	struct frames *frames_known;
+	struct profile *profile; /* empty: labels want one */
+	struct dump_thread *threads;
+	size_t thread_count, thread_cap;
+	struct dump_frame *frames;
+	size_t frame_count, frame_cap;
+	struct dump_local *locals;
+	size_t local_count, local_cap;
+	uint64_t paused_ns;
+	bool locals_cut; /* time was up before all of them were read */
+};
+
+/* `why` (cap bytes) has the runtimes' words on failure. */
+MUST_CHECK struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap,
+				struct dump **ret);
+void dump_free(struct dump *d); /* accepts NULL */
+
+/* dump_text.c, dump_json.c */
+void dump_text(FILE *out, const struct dump *d);
+void dump_json(FILE *out, const struct dump *d);
+
+#endif

@@ -1,0 +1,117 @@
+/* dump_text.c - a dump for people to read. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cspy/sink.h"
+#include "dump.h"
+#include "utf8.h"
+
+/* Names and values are the target's: nothing of them may move the cursor, or look like another line. */
+static void put(FILE *out, const char *s)
+{
+	size_t len;
+	uint32_t c;
+
+	for (; (len = utf8_next(s, &c)); s += len) {
+		if (utf8_is_control(c))
+			fputc('?', out);
+		else if (c == 0xFFFD)
+			fputs(UTF8_REPLACEMENT, out);
+		else
+			fwrite(s, 1, len, out);
+	}
+}
+
+static void put_error(FILE *out, const char *lead, struct err e)
+{
+	fprintf(out, "    [%s: %s", lead, err_code_name(e.code));
+	if (e.what)
+		fprintf(out, ", %s", e.what);
+	if (e.at)
+		fprintf(out, " at 0x%" PRIx64, e.at);
+	fputs("]\n", out);
+}
+
+static void print_locals(FILE *out, const struct dump *d, const struct dump_frame *f, bool arguments)
+{
+	bool headed = false;
+
+	for (size_t i = f->first_local; i < f->first_local + f->local_count; i++) {
+		const struct dump_local *l = &d->locals[i];
+
+		if ((l->kind == 'a') != arguments)
+			continue;
+		if (!headed)
+			fprintf(out, "        %s:\n", arguments ? "Arguments" : "Locals");
+		headed = true;
+		fputs("            ", out);
+		put(out, l->name);
+		fputs(": ", out);
+		put(out, l->value);
+		fputc('\n', out);
+	}
+}
+
+static void print_frame(FILE *out, const struct dump *d, const struct dump_frame *f)
+{
+	struct sink_options o = { .full_filenames = d->options.full_filenames };
+	struct label label;
+
+	if (!f->id) {
+		put_error(out, "frame could not be named", f->err);
+		return;
+	}
+	label = label_of(d->profile, f->id, &o);
+	fputs("    ", out);
+	put(out, label.function);
+	if (*label.file) {
+		fputs(" (", out);
+		put(out, label.file);
+		if (label.line)
+			fprintf(out, ":%" PRIu32, label.line);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+	print_locals(out, d, f, true);
+	print_locals(out, d, f, false);
+}
+
+static void print_thread(FILE *out, const struct dump *d, const struct dump_thread *th)
+{
+	if (th->tid)
+		fprintf(out, "Thread %d (%s)", (int)th->tid, th->state);
+	else
+		fprintf(out, "Thread 0x%" PRIX64 " (%s)", th->thread, th->state);
+	if (th->name) {
+		fputs(": \"", out);
+		put(out, strings_get(d->strings, th->name));
+		fputc('"', out);
+	}
+	fputc('\n', out);
+	if (failed(th->err))
+		put_error(out, "stack could not be read", th->err);
+	else if (!th->sure)
+		fputs("    [read while the thread ran: may mix two moments]\n", out);
+	for (size_t i = 0; i < th->count; i++)
+		print_frame(out, d, &d->frames[th->first + i]);
+	if (th->deep)
+		fputs("    [more frames, not read]\n", out);
+}
+
+void dump_text(FILE *out, const struct dump *d)
+{
+	fprintf(out, "Process %d: ", (int)d->pid);
+	put(out, d->command);
+	fprintf(out, "\n%s v%s (", d->about.name, d->about.version);
+	put(out, d->exe);
+	fputc(')', out);
+	if (*d->about.flavour)
+		fprintf(out, ", %s", d->about.flavour);
+	fputs("\n\n", out);
+	for (size_t i = 0; i < d->thread_count; i++)
+		print_thread(out, d, &d->threads[i]);
+	if (d->locals_cut)
+		fputs("[variables of the other frames were not read: it would have paused the process for "
+		      "too long]\n",
+		      out);
+}

@@ -1,0 +1,122 @@
+/* identify.c - from a raw stack to its node in the profile. */
+#include <string.h>
+
+#include "identify.h"
+
+enum { STACKS_MAX = 1 << 20, NAMES_MAX = 1 << 20 };
+
+/* A known node may be 0, the root: what is stored is one more. */
+static const uint64_t STORED = 1;
+
+static frame_id mark_frame(struct profile *p, const char *text)
+{
+	str_id name = strings_add(frames_strings(p->frames), text, strlen(text));
+
+	return frames_add(p->frames, (struct frame_info){.function = name, .name = name, .kind = FRAME_MARK});
+}
+
+void identifier_init(struct identifier *x, struct profile *p, const struct runtime_ops *ops, void *instance,
+		     struct target *t, bool function_only)
+{
+	*x = (struct identifier){
+		.profile = p,
+		.ops = ops,
+		.instance = instance,
+		.target = t,
+		.function_only = function_only,
+		.cut = mark_frame(p, "[cut]"),
+		.deep = mark_frame(p, "[deeper]"),
+	};
+	map64_init(&x->stacks, STACKS_MAX);
+	map64_init(&x->names, NAMES_MAX);
+}
+
+void identifier_free(struct identifier *x)
+{
+	map64_free(&x->stacks);
+	map64_free(&x->names);
+}
+
+static uint64_t frame_hash(const struct raw_frame *f)
+{
+	return hash_step(hash_step(hash_step(f->owner, f->code), f->pos), f->stamp);
+}
+
+static struct err name_frame(struct identifier *x, const struct raw_frame *f, frame_id *ret)
+{
+	uint64_t key = map64_key(frame_hash(f));
+	const uint64_t *known = map64_find(&x->names, key);
+	struct frame_info info;
+	struct err e;
+	bool fresh;
+
+	if (known) {
+		*ret = (frame_id)*known;
+		return OK;
+	}
+	e = x->ops->resolve(x->instance, x->target, f, frames_strings(x->profile->frames), &info);
+	if (failed(e))
+		return e;
+	if (x->function_only)
+		info.line = info.first_line;
+	/* Columns tell frames apart only where somebody prints them: a profile is by line. */
+	info.column = 0;
+	*ret = info.function ? frames_add(x->profile->frames, info) : 0;
+	*map64_put(&x->names, key, &fresh) = *ret;
+	return OK;
+}
+
+static struct err make_node(struct identifier *x, const struct raw_frame *frames, size_t n, bool deep, bool cut,
+			    node_id root, node_id *ret)
+{
+	node_id node = deep ? profile_child(x->profile, root, x->deep) : root;
+
+	for (size_t i = n; i-- > 0;) {
+		frame_id id;
+		struct err e = name_frame(x, &frames[i], &id);
+
+		if (failed(e))
+			return e;
+		if (id) /* 0: the interpreter's own, not to be shown */
+			node = profile_child(x->profile, node, id);
+	}
+	*ret = cut ? profile_child(x->profile, node, x->cut) : node;
+	return OK;
+}
+
+static uint64_t stack_hash(const struct raw_stacks *all, const struct raw_stack *stack, size_t skip, node_id root)
+{
+	const struct raw_frame *frames = &all->frames[stack->first];
+	uint64_t h = hash_step(root + 1, (skip ? 2 : 0) + stack->deep);
+
+	for (size_t i = skip; i < stack->count; i++)
+		h = hash_step(h, frame_hash(&frames[i]));
+	return map64_key(h);
+}
+
+bool identify_known(const struct identifier *x, const struct raw_stacks *all, const struct raw_stack *stack,
+		    node_id root, node_id *ret)
+{
+	const uint64_t *known = map64_find(&x->stacks, stack_hash(all, stack, 0, root));
+
+	if (known)
+		*ret = (node_id)(*known - STORED);
+	return known != NULL;
+}
+
+struct err identify(struct identifier *x, const struct raw_stacks *all, const struct raw_stack *stack, size_t skip,
+		    node_id root, node_id *ret)
+{
+	uint64_t h = stack_hash(all, stack, skip, root), *known = map64_find(&x->stacks, h);
+	struct err e;
+	bool fresh;
+
+	if (known) {
+		*ret = (node_id)(*known - STORED);
+		return OK;
+	}
+	e = make_node(x, &all->frames[stack->first + skip], stack->count - skip, stack->deep, skip > 0, root, ret);
+	if (!failed(e))
+		*map64_put(&x->stacks, h, &fresh) = *ret + STORED;
+	return e;
+}

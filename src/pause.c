@@ -1,0 +1,185 @@
+/* pause.c - hold some threads of a target still for the length of one read. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cspy/sampler.h"
+#include "pause.h"
+#include "procfs.h"
+
+/* A running thread stops within some 10 us. Polling that long is cheaper for both sides than sleeping: it is the
+ * wake-up of a sleeping CPU that costs. */
+static const uint64_t SPIN_NS = 60 * 1000;
+static const uint64_t STOP_NS = 50 * 1000 * 1000;
+
+/* How often the thread was given a CPU: the third number of schedstat. */
+static bool count_runs(struct target *t, pid_t tid, uint64_t *ret)
+{
+	char path[64], buf[96];
+
+	snprintf(path, sizeof(path), "task/%d/schedstat", (int)tid);
+	return procfs_read_buf(t->proc, path, buf, sizeof(buf)) > 0 && sscanf(buf, "%*u %*u %" SCNu64, ret) == 1;
+}
+
+static void let_go(pid_t tid, int signal)
+{
+	/* Detaching clears what is left of the interrupt, and keeps a group stop. */
+	ptrace(PTRACE_DETACH, tid, NULL, (long)signal);
+}
+
+/* What a stop that was waited for means; false when the thread is no more. */
+static bool accept_stop(struct pause_thread *th, int status)
+{
+	if (!WIFSTOPPED(status))
+		return false;
+	th->stopped = true;
+	/* A signal's delivery came first: the thread is as still as by our interrupt. */
+	th->signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+	return true;
+}
+
+static struct err wait_stopped(struct pause *p, struct pause_thread *th)
+{
+	uint64_t start = clock_now();
+	struct timespec nap = {0, 20000};
+
+	for (;;) {
+		int status;
+		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
+		uint64_t waited;
+
+		if (got == th->tid)
+			return accept_stop(th, status) ? OK : err_at(ERR_GONE, 0, "stopping a thread");
+		if (got < 0 && errno != EINTR)
+			return err_errno(errno, "stopping a thread");
+		waited = clock_now() - start;
+		if (waited > STOP_NS)
+			break;
+		if (waited > SPIN_NS)
+			nanosleep(&nap, NULL);
+	}
+	if (p->late_count < PAUSE_THREADS)
+		p->late[p->late_count++] = th->tid;
+	return (struct err){ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time"};
+}
+
+/* Threads that did not stop in time must not stay stopped when they do. */
+static void reap_late(struct pause *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->late_count; i++) {
+		int status;
+		pid_t got = waitpid(p->late[i], &status, __WALL | WNOHANG);
+
+		if (got == 0)
+			p->late[kept++] = p->late[i];
+		else if (got > 0 && WIFSTOPPED(status))
+			let_go(p->late[i], status >> 16 == 0 ? WSTOPSIG(status) : 0);
+	}
+	p->late_count = kept;
+}
+
+static bool is_late(const struct pause *p, pid_t tid)
+{
+	for (size_t i = 0; i < p->late_count; i++)
+		if (p->late[i] == tid)
+			return true;
+	return false;
+}
+
+static struct err interrupt(struct pause *p, struct pause_thread *th)
+{
+	if (is_late(p, th->tid))
+		return (struct err){ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time"};
+	if (!p->since_ns)
+		p->since_ns = clock_now();
+	if (ptrace(PTRACE_SEIZE, th->tid, NULL, NULL) != 0)
+		return err_errno(errno, "stopping a thread");
+	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) != 0)
+		return err_errno(errno, "stopping a thread");
+	return wait_stopped(p, th);
+}
+
+static struct err hold(struct pause *p, struct target *t, struct thread *th)
+{
+	struct pause_thread *held = &p->list[p->count];
+	struct err e;
+
+	*held = (struct pause_thread){.tid = th->tid, .ns_tid = th->ns_tid};
+	switch (target_thread_state(t, th)) {
+	case THREAD_RUNNING:
+		e = interrupt(p, held);
+		break;
+	case THREAD_DEAD:
+		return OK;
+	default:
+		e = count_runs(t, th->tid, &held->runs) ? OK : err_at(ERR_GONE, 0, "looking at a thread");
+		break;
+	}
+	if (e.code == ERR_GONE)
+		return OK; /* it ended: nothing of it is left that could change */
+	if (failed(e))
+		return e;
+	p->count++;
+	p->stopped += held->stopped;
+	return OK;
+}
+
+bool pause_holds(const struct pause *p, pid_t ns_tid)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].ns_tid == ns_tid)
+			return true;
+	return false;
+}
+
+struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, size_t n)
+{
+	reap_late(p);
+	for (size_t i = 0; i < n; i++) {
+		struct thread *th = target_thread(t, ns_tids[i]);
+		struct err e;
+
+		if (!th || pause_holds(p, ns_tids[i]))
+			continue;
+		if (p->count == PAUSE_THREADS)
+			return (struct err){ERR_OS, EBUSY, 0, "stopping threads: too many"};
+		e = hold(p, t, th);
+		if (failed(e))
+			return e;
+	}
+	return OK;
+}
+
+bool pause_still(const struct pause *p, struct target *t)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		uint64_t runs;
+
+		if (p->list[i].stopped)
+			continue;
+		if (!count_runs(t, p->list[i].tid, &runs) || runs != p->list[i].runs)
+			return false;
+	}
+	return true;
+}
+
+uint64_t pause_release(struct pause *p)
+{
+	uint64_t held = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].stopped)
+			let_go(p->list[i].tid, p->list[i].signal);
+	if (p->since_ns)
+		held = clock_now() - p->since_ns;
+	p->count = p->stopped = 0;
+	p->since_ns = 0;
+	reap_late(p);
+	return held;
+}

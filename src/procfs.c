@@ -1,0 +1,77 @@
+/* procfs.c - read small files of /proc. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procfs.h"
+
+enum { FILE_MAX = 64 << 20 }; /* maps of the largest programs are a few megabytes */
+
+char *procfs_read(int dir, const char *name, size_t *len)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	size_t have = 0, cap = 0;
+	char *buf = NULL;
+	ssize_t got;
+
+	if (fd < 0)
+		return NULL;
+	do {
+		xgrow(&buf, &cap, have + 65536, 1);
+		got = read(fd, buf + have, cap - have - 1);
+		if (got > 0)
+			have += (size_t)got;
+	} while ((got > 0 || (got < 0 && errno == EINTR)) && have < FILE_MAX);
+	close(fd);
+	if (got < 0) {
+		free(buf);
+		return NULL;
+	}
+	buf[have] = 0;
+	if (len)
+		*len = have;
+	return buf;
+}
+
+ssize_t procfs_read_buf(int dir, const char *name, char *buf, size_t cap)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	buf[0] = 0;
+	if (fd < 0)
+		return -1;
+	got = read(fd, buf, cap - 1);
+	close(fd);
+	buf[got > 0 ? got : 0] = 0;
+	return got;
+}
+
+bool procfs_parse_stat(const char *text, struct procfs_stat *ret)
+{
+	const char *after = strrchr(text, ')');
+
+	*ret = (struct procfs_stat){0};
+	if (!after)
+		return false;
+	return sscanf(after + 1,
+		      " %c %d %*d %*d %*d %*d %" SCNu64
+		      " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      &ret->state, &ret->parent, &ret->flags, &ret->start_time) == 4;
+}
+
+const char *procfs_status_value(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, len) && line[len] == ':')
+			return line + len + 1 + strspn(line + len + 1, " \t");
+	}
+	return NULL;
+}

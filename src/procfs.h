@@ -1,0 +1,22 @@
+/* procfs.h - read small files of /proc. */
+#ifndef CSPY_PROCFS_H
+#define CSPY_PROCFS_H
+
+#include "cspy/base.h"
+
+/* The whole file below the directory `dir`, NUL-terminated, malloc'ed; NULL (errno set) when it can't be read. */
+char *procfs_read(int dir, const char *name, size_t *len);
+/* At most cap - 1 bytes, NUL-terminated; -1 (errno set) on failure. */
+ssize_t procfs_read_buf(int dir, const char *name, char *buf, size_t cap);
+/* The fields of stat after the command, which may hold anything: *state, and field numbers as in proc(5). */
+struct procfs_stat {
+	char state;
+	pid_t parent;
+	uint64_t flags;	     /* field 9, PF_* of the kernel */
+	uint64_t start_time; /* field 22, clock ticks since boot */
+};
+bool procfs_parse_stat(const char *text, struct procfs_stat *ret);
+/* Value of "Key:" in a status file; NULL when there is none. Points into text. */
+const char *procfs_status_value(const char *text, const char *key);
+
+#endif

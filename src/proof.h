@@ -1,0 +1,33 @@
+/* proof.h - which part of a stack that was read while its thread ran did exist? Knows no runtime. */
+#ifndef CSPY_PROOF_H
+#define CSPY_PROOF_H
+
+#include "cspy/runtime.h"
+#include "map64.h"
+
+enum { PROOF_CALLERS = 3 }; /* frames below one that belong to its context; with two, false ones slip through */
+
+/*
+ * A stack read while its thread runs may be torn: an old part and a new one with a junction between them. The context
+ * of a frame is its code and the code and position of the next PROOF_CALLERS callers (fewer at the root, which counts).
+ * A context is proven once it was seen in a stack that could not change while it was read; an unsure stack is true as
+ * far as, from the root on, all its contexts are proven. Where nothing may be stopped, a context is believed when a
+ * second look right after the first keeps finding it: a true one lasts, a torn one is gone.
+ */
+struct proof {
+	struct map64 contexts; /* hash -> PROVEN, or how often it was seen and found again */
+	uint64_t *hashes;      /* of the frames of the stack in hand, leaf first */
+	size_t cap;
+};
+
+void proof_init(struct proof *p);
+void proof_free(struct proof *p);
+/* Nothing could change this stack: all of it is proven from now on. */
+void proof_learn(struct proof *p, const struct raw_frame *frames, size_t n, bool deep);
+/* How many frames at the leaf's end are not proven; n: none is. */
+size_t proof_unproven(struct proof *p, const struct raw_frame *frames, size_t n, bool deep);
+/* Two unsure looks at one thread, one right after the other. */
+void proof_compare(struct proof *p, const struct raw_frame *first, size_t n, bool deep, const struct raw_frame *second,
+		   size_t n2);
+
+#endif

@@ -1,0 +1,64 @@
+/* runtimes.c - find which runtime a target runs and attach its plugin. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtimes.h"
+
+/* Offer one mapped file to every plugin. A plugin that knows it but can't attach leaves its reason in `why`. */
+static struct err offer(struct target *t, const struct mapping *m, char *why, size_t cap,
+			const struct runtime_ops **ops, void **instance)
+{
+	struct err result = err_at(ERR_UNSUPPORTED, m->start, "looking for an interpreter");
+	struct image *img;
+	int fd;
+
+	if (failed(target_open_mapping(t, m, &fd)) || failed(image_open(fd, m->path, &img)))
+		return result;
+	for (const struct runtime_ops *const *r = runtime_table; *r && failed(result); r++) {
+		char words[256] = "";
+		struct err e = (*r)->attach(t, m, img, words, sizeof(words), instance);
+
+		if (e.code == ERR_UNSUPPORTED)
+			continue;
+		result = e;
+		*ops = *r;
+		if (failed(e) && words[0])
+			snprintf(why, cap, "%s", words);
+	}
+	image_close(img);
+	return result;
+}
+
+/* The first mapping of each file; the program itself comes first in nearly every process. */
+static bool is_first_of_file(const struct maps *maps, size_t i)
+{
+	const struct mapping *m = &maps->list[i];
+
+	if (m->offset || !m->inode || m->path[0] != '/')
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (maps->list[k].inode == m->inode && maps->list[k].dev == m->dev && !maps->list[k].offset)
+			return false;
+	return true;
+}
+
+struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance)
+{
+	struct err best = err_at(ERR_UNSUPPORTED, 0, "looking for an interpreter");
+	char exe[256];
+
+	target_exe(t, exe, sizeof(exe));
+	snprintf(why, cap, "no interpreter that cspy knows in %s", exe[0] ? exe : "this process");
+	for (size_t i = 0; i < t->maps.count; i++) {
+		struct err e;
+
+		if (!is_first_of_file(&t->maps, i))
+			continue;
+		e = offer(t, &t->maps.list[i], why, cap, ops, instance);
+		if (!failed(e) || e.code == ERR_GONE)
+			return e;
+		if (e.code != ERR_UNSUPPORTED)
+			best = e;
+	}
+	return best;
+}

@@ -1,0 +1,14 @@
+/* runtimes.h - find which runtime a target runs and attach its plugin. */
+#ifndef CSPY_RUNTIMES_H
+#define CSPY_RUNTIMES_H
+
+#include "cspy/runtime.h"
+
+/*
+ * Offers every mapped ELF file to every plugin. ERR_UNSUPPORTED: none of them knows it; `why` then has one line for
+ * the user that names what was found.
+ */
+MUST_CHECK struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops,
+				      void **instance);
+
+#endif

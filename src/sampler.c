@@ -1,0 +1,409 @@
+/* sampler.c - one look at all threads of a target. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "activity.h"
+#include "budget.h"
+#include "identify.h"
+#include "pause.h"
+#include "proof.h"
+#include "runtimes.h"
+
+enum {
+	ROUNDS = 3,	     /* reads in one look, at most */
+	PENDING_MAX = 4096,  /* samples not settled yet */
+	REUSED_MAX = 1024,
+	COMM_BYTES = 32,
+};
+/* Samples are settled when the code objects in them were found to be the same before and after. */
+static const uint64_t SETTLE_NS = 10 * 1000 * 1000;
+/* No stack at all for so long: the process does not run what it ran. */
+static const uint64_t LOST_NS = 300 * 1000 * 1000;
+
+struct pending {
+	uint64_t when_ns, codes;
+	uint32_t thread;
+	node_id node;
+	bool fair;
+};
+
+struct sampler {
+	struct target *target;
+	struct profile *profile;
+	struct sampler_options options;
+	const struct runtime_ops *ops;
+	void *instance;
+	struct raw_stacks stacks, again; /* this look's, and a second read for comparison */
+	struct pause pause;
+	pid_t still[PAUSE_THREADS];
+	struct budget budget;
+	struct proof proof;
+	struct identifier names;
+	struct activity activity;
+	struct pending pending[PENDING_MAX];
+	size_t pending_count;
+	uint64_t settled_ns;
+	uint64_t good_ns; /* the last look that had a stack */
+	clockid_t cpu_clock; /* of the target */
+	bool fair;	     /* the coin's word for this look */
+};
+
+struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
+		       struct sampler **ret)
+{
+	const struct runtime_ops *ops;
+	void *instance;
+	struct err e = runtimes_attach(t, why, cap, &ops, &instance);
+	struct sampler *s;
+	uint64_t now = clock_now();
+
+	if (failed(e))
+		return e;
+	s = xcalloc(1, sizeof(*s));
+	s->target = t;
+	s->profile = p;
+	s->options = o;
+	s->ops = ops;
+	s->instance = instance;
+	raw_stacks_init(&s->stacks, o.depth);
+	raw_stacks_init(&s->again, o.depth);
+	budget_init(&s->budget, o.pause, o.max_pause, now);
+	proof_init(&s->proof);
+	identifier_init(&s->names, p, ops, instance, t, o.function_only);
+	s->settled_ns = s->good_ns = now;
+	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
+		s->cpu_clock = (clockid_t)-1;
+	*ret = s;
+	return OK;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	pause_release(&s->pause);
+	raw_stacks_free(&s->stacks);
+	raw_stacks_free(&s->again);
+	proof_free(&s->proof);
+	identifier_free(&s->names);
+	activity_free(&s->activity);
+	s->ops->detach(s->instance);
+	free(s);
+}
+
+void sampler_about(struct sampler *s, struct rt_about *ret)
+{
+	s->ops->about(s->instance, ret);
+}
+
+uint64_t sampler_min_interval(const struct sampler *s)
+{
+	return budget_min_interval(&s->budget);
+}
+
+/* CPU time of the whole target; UINT64_MAX when it can't be read. Unmoved, nobody ran. */
+static uint64_t cpu_time(const struct sampler *s)
+{
+	struct timespec t;
+
+	if (s->cpu_clock == (clockid_t)-1 || clock_gettime(s->cpu_clock, &t) != 0)
+		return UINT64_MAX;
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* Hold those that could change a stack now. What can't be held is read as it runs. */
+static void hold(struct sampler *s)
+{
+	pid_t ns_tids[PAUSE_THREADS];
+	size_t n;
+	struct err e = s->ops->mutators(s->instance, s->target, ns_tids, PAUSE_THREADS, &n);
+
+	if (!failed(e))
+		e = pause_hold(&s->pause, s->target, ns_tids, n);
+	if (failed(e)) {
+		budget_spent(&s->budget, pause_release(&s->pause));
+		s->profile->stats.pause_failed++;
+	}
+	for (size_t i = 0; i < s->pause.count; i++)
+		s->still[i] = s->pause.list[i].ns_tid;
+}
+
+static void set_sure(struct raw_stacks *all, bool sure)
+{
+	for (size_t i = 0; i < all->count; i++)
+		all->list[i].sure = sure;
+}
+
+static struct err read_once(struct sampler *s, uint64_t now_ns)
+{
+	bool quiet = s->fair && !s->pause.stopped; /* nobody had to be stopped: perhaps nobody runs */
+	uint64_t before = quiet ? cpu_time(s) : 0;
+	struct err e;
+
+	s->ops->stopped(s->instance, s->still, s->pause.count);
+	raw_stacks_reset(&s->stacks);
+	e = s->ops->sample(s->instance, s->target, now_ns, &s->stacks);
+	if (!failed(e) && quiet && before != UINT64_MAX && cpu_time(s) == before)
+		set_sure(&s->stacks, true);
+	return e;
+}
+
+/* Is there a stack that another read could do better? The lock may have changed hands, or a walk lost its way. */
+static bool wants_again(const struct sampler *s)
+{
+	for (size_t i = 0; i < s->stacks.count; i++) {
+		const struct raw_stack *stack = &s->stacks.list[i];
+
+		if (stack->sure)
+			continue;
+		if ((s->fair && stack->state == RT_RUNNING) || stack->err.code == ERR_CORRUPT)
+			return true;
+	}
+	return false;
+}
+
+static struct err look(struct sampler *s, uint64_t now_ns)
+{
+	bool held = false;
+	struct err e;
+
+	s->fair = budget_coin(&s->budget, now_ns);
+	for (int round = 0;; round++) {
+		if (s->fair)
+			hold(s);
+		held = held || s->pause.stopped;
+		e = read_once(s, now_ns);
+		if (failed(e) || round + 1 == ROUNDS || !wants_again(s))
+			break;
+	}
+	if (s->pause.count > s->pause.stopped && !pause_still(&s->pause, s->target))
+		set_sure(&s->stacks, false);
+	s->profile->stats.paused += held;
+	return e;
+}
+
+static void resume(struct sampler *s)
+{
+	uint64_t held;
+
+	if (!s->pause.count)
+		return;
+	held = pause_release(&s->pause);
+	if (held)
+		budget_spent(&s->budget, held);
+	s->profile->stats.paused_ns += held;
+}
+
+static str_id name_thread(struct sampler *s, const struct raw_stack *stack, pid_t tid)
+{
+	struct strings *strings = frames_strings(s->profile->frames);
+	char comm[COMM_BYTES];
+	str_id name;
+
+	if (s->ops->thread_name && !failed(s->ops->thread_name(s->instance, s->target, stack, strings, &name)))
+		return name;
+	target_thread_comm(s->target, tid, comm, sizeof(comm));
+	return strings_add(strings, comm, strlen(comm));
+}
+
+static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
+{
+	struct strings *strings = frames_strings(s->profile->frames);
+	CLEANUP(cleanup_free) char *text = xasprintf("thread %s (%d)", strings_get(strings, name), (int)tid);
+	str_id id = strings_add(strings, text, strlen(text));
+	struct frame_info info = {.function = id, .name = id, .kind = FRAME_THREAD};
+
+	return profile_child(s->profile, 0, frames_add(s->profile->frames, info));
+}
+
+static struct seen_thread *seen_thread(struct sampler *s, size_t i)
+{
+	const struct raw_stack *stack = &s->stacks.list[i];
+	struct seen_thread *seen = activity_thread(&s->activity, stack, i);
+	const struct thread *th;
+	pid_t tid;
+	str_id name;
+
+	if (seen->thread != UINT32_MAX)
+		return seen;
+	th = target_thread(s->target, stack->ns_tid);
+	tid = th ? th->tid : stack->ns_tid;
+	name = name_thread(s, stack, tid);
+	seen->thread = profile_thread(s->profile, s->target->pid, tid, name);
+	seen->root = s->options.threads ? thread_root(s, tid, name) : 0;
+	return seen;
+}
+
+/* A second read right after the first: what both show is likely to be true. Only where nothing may be stopped. */
+static void compare_again(struct sampler *s, uint64_t now_ns)
+{
+	raw_stacks_reset(&s->again);
+	if (failed(s->ops->sample(s->instance, s->target, now_ns, &s->again)))
+		return;
+	for (size_t i = 0; i < s->stacks.count && i < s->again.count; i++) {
+		const struct raw_stack *a = &s->stacks.list[i], *b = &s->again.list[i];
+
+		if (a->state_at != b->state_at || a->sure || failed(a->err) || failed(b->err))
+			continue;
+		proof_compare(&s->proof, &s->stacks.frames[a->first], a->count, a->deep, &s->again.frames[b->first],
+			      b->count);
+	}
+}
+
+/* The node of a stack that is not known yet; *skip frames of its leaf's end are not true for certain. */
+static struct err name_stack(struct sampler *s, const struct raw_stack *stack, node_id root, size_t *skip,
+			     node_id *node)
+{
+	const struct raw_frame *frames = &s->stacks.frames[stack->first];
+	struct err e;
+
+	*skip = 0;
+	if (stack->sure)
+		proof_learn(&s->proof, frames, stack->count, stack->deep);
+	else
+		*skip = proof_unproven(&s->proof, frames, stack->count, stack->deep);
+	e = identify(&s->names, &s->stacks, stack, *skip, root, node);
+	/* A leaf's position is free, but has to lie in its code: when it does not, the leaf is not true. */
+	if (failed(e) && !stack->sure && *skip < stack->count)
+		e = identify(&s->names, &s->stacks, stack, ++*skip, root, node);
+	return e;
+}
+
+static void count_stack(struct sampler *s, const struct raw_stack *stack, const struct seen_thread *seen,
+			size_t skip, node_id node, uint64_t now_ns)
+{
+	struct profile_stats *stats = &s->profile->stats;
+
+	stats->samples++;
+	stats->deep += stack->deep;
+	stats->torn += skip > 0;
+	stats->cut += skip > 0;
+	s->pending[s->pending_count++] = (struct pending){now_ns, stack->codes, seen->thread, node, s->fair};
+}
+
+static void settle(struct sampler *s, uint64_t now_ns)
+{
+	struct raw_reuse reused[REUSED_MAX];
+	uint64_t bits = 0;
+	size_t n;
+
+	s->settled_ns = now_ns;
+	if (!failed(s->ops->verify(s->instance, s->target, now_ns, reused, REUSED_MAX, &n)))
+		for (size_t i = 0; i < n; i++)
+			bits |= raw_code_bit(reused[i].code);
+	for (size_t i = 0; i < s->pending_count; i++) {
+		const struct pending *p = &s->pending[i];
+
+		if (p->codes & bits) {
+			s->profile->stats.reused++;
+			s->profile->stats.samples--;
+			continue;
+		}
+		profile_add(s->profile, p->node, p->fair, 1);
+		if (s->profile->keep_runs)
+			profile_run(s->profile, p->thread, p->node, p->when_ns);
+	}
+	s->pending_count = 0;
+}
+
+static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
+{
+	if (s->options.lock_only && s->stacks.list[i].state == RT_OUTSIDE)
+		return false;
+	if (activity_active(&s->activity, s->target, &s->stacks, i, seen) || s->options.idle)
+		return true;
+	s->profile->stats.idle++;
+	return false;
+}
+
+static void count_all(struct sampler *s, uint64_t now_ns)
+{
+	bool compared = false;
+
+	activity_begin(&s->activity, now_ns, s->stacks.count);
+	for (size_t i = 0; i < s->stacks.count; i++) {
+		const struct raw_stack *stack = &s->stacks.list[i];
+		struct seen_thread *seen;
+		node_id node;
+		size_t skip = 0;
+		struct err e = stack->err;
+
+		if (!failed(e) && !stack->count)
+			continue;
+		seen = seen_thread(s, i);
+		if (!is_wanted(s, i, seen))
+			continue;
+		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
+			e = name_stack(s, stack, seen->root, &skip, &node);
+			if (skip && !compared && s->options.pause == PAUSE_NEVER) {
+				compare_again(s, now_ns);
+				compared = true;
+			}
+		}
+		if (failed(e))
+			s->profile->stats.failed[e.code]++;
+		else
+			count_stack(s, stack, seen, skip, node, now_ns);
+		if (s->pending_count == PENDING_MAX)
+			settle(s, now_ns);
+	}
+}
+
+/* Frames that were not seen before are named while their thread is still: later their code may be gone. */
+static void name_while_held(struct sampler *s)
+{
+	for (size_t i = 0; s->pause.stopped && i < s->stacks.count; i++) {
+		const struct raw_stack *stack = &s->stacks.list[i];
+		const struct seen_thread *seen;
+		node_id node;
+		size_t skip;
+
+		if (!stack->sure || failed(stack->err) || !stack->count || stack->state == RT_OUTSIDE)
+			continue;
+		seen = activity_thread(&s->activity, stack, i);
+		if (seen->thread != UINT32_MAX && !identify_known(&s->names, &s->stacks, stack, seen->root, &node) &&
+		    failed(name_stack(s, stack, seen->root, &skip, &node)))
+			continue; /* counted when it is tried again */
+	}
+}
+
+static bool has_stack(const struct sampler *s)
+{
+	for (size_t i = 0; i < s->stacks.count; i++)
+		if (!failed(s->stacks.list[i].err))
+			return true;
+	return false;
+}
+
+struct err sampler_step(struct sampler *s, uint64_t now_ns)
+{
+	struct err e = look(s, now_ns);
+
+	s->profile->stats.ticks++;
+	if (!failed(e))
+		name_while_held(s);
+	resume(s);
+	if (e.code == ERR_GONE || e.code == ERR_DENIED)
+		return e;
+	if (!failed(e) && has_stack(s))
+		s->good_ns = now_ns;
+	if (failed(e)) {
+		s->profile->stats.failed[e.code]++;
+		return now_ns - s->good_ns > LOST_NS ? e : OK;
+	}
+	count_all(s, now_ns);
+	if (now_ns - s->settled_ns >= SETTLE_NS)
+		settle(s, now_ns);
+	if (now_ns - s->good_ns > LOST_NS)
+		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");
+	return OK;
+}
+
+void sampler_settle(struct sampler *s)
+{
+	settle(s, clock_now());
+	s->profile->stats.reads = s->target->memory->calls;
+}

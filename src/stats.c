@@ -1,0 +1,185 @@
+/* stats.c - how a recording went, for people and as JSON. */
+#include <inttypes.h>
+
+#include "json.h"
+#include "stats.h"
+
+static const double MS = 1e-6, SECOND = 1e-9; /* from ns */
+
+uint64_t stats_failed(const struct profile_stats *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ERR_CODES; i++)
+		sum += s->failed[i];
+	return sum;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+double stats_rate(const struct profile_stats *s)
+{
+	return share((double)s->ticks, (double)s->wall_ns * SECOND);
+}
+
+static double cpu_us(const struct profile_stats *s)
+{
+	return share((double)s->cpu_ns * 1e-3, (double)s->ticks);
+}
+
+static void print_rate(FILE *out, const struct profile_stats *s)
+{
+	fprintf(out, "cspy: %" PRIu64 " looks in %.1f s, %.6g a second", s->ticks,
+		(double)s->wall_ns * SECOND, stats_rate(s));
+	if (s->late)
+		fprintf(out, ", %" PRIu64 " late", s->late);
+	if (s->idle)
+		fprintf(out, "; %" PRIu64 " stacks of idle threads left out (-i counts them)", s->idle);
+	fputc('\n', out);
+	if (s->held_back)
+		fprintf(out,
+			"cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold the target's "
+			"loss within "
+			"--max-pause; --nonblocking reads faster\n",
+			stats_rate(s), s->rate_wanted);
+}
+
+static void print_pauses(FILE *out, const struct profile_stats *s)
+{
+	if (s->paused)
+		fprintf(out,
+			"cspy: paused the target %" PRIu64 " times, %.3g ms in all, %.2f %% of the time\n",
+			s->paused, (double)s->paused_ns * MS,
+			100 * share((double)s->paused_ns, (double)s->wall_ns));
+	if (s->pause_failed)
+		fprintf(out, "cspy: %" PRIu64 " pauses failed\n", s->pause_failed);
+}
+
+static void print_quality(FILE *out, const struct profile *p)
+{
+	const struct profile_stats *s = &p->stats;
+	uint64_t failures = stats_failed(s);
+	const char *comma = "";
+
+	if (s->torn)
+		fprintf(out,
+			"cspy: %" PRIu64 " stacks changed while they were read; %" PRIu64
+			" of them (%.2f %% of all) are cut\n",
+			s->torn, s->cut, 100 * share((double)s->cut, (double)s->samples));
+	if (s->deep)
+		fprintf(out, "cspy: %" PRIu64 " stacks were deeper than --depth and lack their roots\n",
+			s->deep);
+	if (s->reused)
+		fprintf(out, "cspy: %" PRIu64 " stacks dropped: their code was replaced\n", s->reused);
+	if (failures) {
+		fprintf(out, "cspy: %" PRIu64 " stacks failed (%.2f %%): ", failures,
+			100 * share((double)failures, (double)(s->samples + failures)));
+		for (size_t i = 0; i < ERR_CODES; i++) {
+			if (!s->failed[i])
+				continue;
+			fprintf(out, "%s%" PRIu64 " %s", comma, s->failed[i],
+				err_code_name((enum err_code)i));
+			comma = ", ";
+		}
+		fputc('\n', out);
+	}
+	if (s->lean > 0.01)
+		fprintf(out,
+			"cspy: unpaused samples leaned by %.1f points (%s); the weights are corrected for "
+			"it\n",
+			100 * s->lean, strings_get(frames_strings(p->frames), s->lean_function));
+}
+
+void stats_print(FILE *out, const struct profile *p)
+{
+	const struct profile_stats *s = &p->stats;
+
+	print_rate(out, s);
+	print_pauses(out, s);
+	print_quality(out, p);
+	if (s->ticks)
+		fprintf(out, "cspy: own CPU %.3g ms, %.2g %% of a core, %.3g us a look\n",
+			(double)s->cpu_ns * MS, 100 * share((double)s->cpu_ns, (double)s->wall_ns),
+			cpu_us(s));
+}
+
+static void count(FILE *out, const char *key, uint64_t v)
+{
+	json_key(out, key);
+	fprintf(out, "%" PRIu64 ",", v);
+}
+
+static void measure(FILE *out, const char *key, double v)
+{
+	json_key(out, key);
+	json_number(out, v);
+	fputc(',', out);
+}
+
+static void text(FILE *out, const char *key, const char *v)
+{
+	json_key(out, key);
+	json_text(out, v ? v : "");
+	fputc(',', out);
+}
+
+static void counts(FILE *out, const struct profile_stats *s)
+{
+	count(out, "ticks", s->ticks);
+	count(out, "late", s->late);
+	count(out, "held_back", s->held_back);
+	count(out, "samples", s->samples);
+	count(out, "idle", s->idle);
+	count(out, "paused", s->paused);
+	count(out, "paused_ns", s->paused_ns);
+	count(out, "pause_failed", s->pause_failed);
+	count(out, "torn", s->torn);
+	count(out, "cut", s->cut);
+	count(out, "deep", s->deep);
+	count(out, "reused", s->reused);
+	count(out, "failed", stats_failed(s));
+	count(out, "reads", s->reads);
+	count(out, "cpu_ns", s->cpu_ns);
+	count(out, "wall_ns", s->wall_ns);
+}
+
+static void causes(FILE *out, const struct profile_stats *s)
+{
+	const char *comma = "";
+
+	json_key(out, "failed_by_cause");
+	fputc('{', out);
+	for (size_t i = 0; i < ERR_CODES; i++) {
+		if (!s->failed[i])
+			continue;
+		fputs(comma, out);
+		json_key(out, err_code_name((enum err_code)i));
+		fprintf(out, "%" PRIu64, s->failed[i]);
+		comma = ",";
+	}
+	fputc('}', out);
+}
+
+void stats_json(FILE *out, const struct profile *p)
+{
+	const struct profile_stats *s = &p->stats;
+
+	fputc('{', out);
+	count(out, "cspy_stats", 1);
+	count(out, "pid", (uint64_t)p->pid);
+	text(out, "command", p->command);
+	text(out, "runtime", p->runtime);
+	text(out, "mode", p->mode);
+	counts(out, s);
+	measure(out, "rate_wanted", s->rate_wanted);
+	measure(out, "rate", stats_rate(s));
+	measure(out, "duration_s", (double)s->wall_ns * SECOND);
+	measure(out, "cpu_us_per_sample", cpu_us(s));
+	measure(out, "lean", s->lean);
+	text(out, "lean_function", strings_get(frames_strings(p->frames), s->lean_function));
+	causes(out, s);
+	fputs("}\n", out);
+}
