@@ -1,0 +1,99 @@
+/* copies.c - local copies of parts of a thread's stack. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "copies.h"
+
+enum { INDEX_FIRST = 64 };
+
+static size_t index_hash(const struct copies *c, raddr_t at)
+{
+	return (at >> 3) * 0x9E3779B97F4A7C15ull >> 20 & (c->index_cap - 1);
+}
+
+static void index_add(struct copies *c, uint32_t piece)
+{
+	size_t i = index_hash(c, c->pieces[piece].at);
+
+	while (c->index[i])
+		i = (i + 1) & (c->index_cap - 1);
+	c->index[i] = piece + 1;
+}
+
+static void index_rebuild(struct copies *c)
+{
+	memset(c->index, 0, c->index_cap * sizeof(*c->index));
+	for (uint32_t i = 0; i < c->piece_count; i++)
+		index_add(c, i);
+}
+
+static struct piece *find_piece(const struct copies *c, raddr_t at)
+{
+	if (!c->piece_count)
+		return NULL;
+	for (size_t i = index_hash(c, at); c->index[i]; i = (i + 1) & (c->index_cap - 1))
+		if (c->pieces[c->index[i] - 1].at == at)
+			return &c->pieces[c->index[i] - 1];
+	return NULL;
+}
+
+void copies_free(struct copies *c)
+{
+	for (size_t i = 0; i < c->chunk_cap; i++)
+		free(c->chunks[i].bytes);
+	free(c->chunks);
+	free(c->pieces);
+	free(c->index);
+	*c = (struct copies){0};
+}
+
+const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick)
+{
+	struct piece *p;
+
+	for (size_t i = c->chunk_count; i-- > 0;) {
+		const struct chunk *k = &c->chunks[i];
+
+		if (k->valid && at >= k->at && len <= k->len && at - k->at <= k->len - len)
+			return k->bytes + (at - k->at);
+	}
+	p = find_piece(c, at);
+	if (!p)
+		return NULL;
+	p->used = tick;
+	return p->valid && len <= PIECE_BYTES ? p->bytes : NULL;
+}
+
+struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick)
+{
+	struct piece *p = find_piece(c, at);
+
+	if (!p) {
+		if (c->piece_count == PIECES_MAX)
+			return NULL;
+		xgrow(&c->pieces, &c->piece_cap, c->piece_count + 1, sizeof(*c->pieces));
+		if (c->index_cap < 2 * (c->piece_count + 1)) {
+			c->index_cap = c->index_cap ? c->index_cap * 2 : INDEX_FIRST;
+			c->index = xrealloc(c->index, c->index_cap, sizeof(*c->index));
+			index_rebuild(c);
+		}
+		p = &c->pieces[c->piece_count];
+		*p = (struct piece){.at = at};
+		index_add(c, (uint32_t)c->piece_count++);
+	}
+	p->used = tick;
+	return p;
+}
+
+void copies_age(struct copies *c, uint32_t tick)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->piece_count; i++)
+		if (tick - c->pieces[i].used <= PIECE_KEPT_TICKS)
+			c->pieces[kept++] = c->pieces[i];
+	if (kept != c->piece_count) {
+		c->piece_count = kept;
+		index_rebuild(c);
+	}
+}

@@ -1,0 +1,53 @@
+/* copies.h - local copies of those parts of a thread's stack that are expected to be needed, refreshed every tick. */
+#ifndef CPYTHON_COPIES_H
+#define CPYTHON_COPIES_H
+
+#include "cspy/memory.h"
+
+enum {
+	PIECE_BYTES = 160,     /* the largest frame header, and a word or two */
+	PIECES_MAX = 16384,    /* heap frames or generators of one thread */
+	PIECE_KEPT_TICKS = 64, /* not needed for so long: no longer read */
+	CHUNKS_MAX = 4096,     /* data stack chunks of one thread */
+	CHUNK_BYTES_MAX = 64 << 20,
+};
+
+/* One data stack chunk: its live part is copied. */
+struct chunk {
+	raddr_t at;
+	size_t len;  /* copied from `at` */
+	size_t size; /* of all of it */
+	size_t cap;
+	uint8_t *bytes;
+	bool valid; /* in this tick */
+};
+
+/* One frame outside the chunks. */
+struct piece {
+	raddr_t at;
+	uint32_t used;	/* last tick that needed it */
+	bool valid;	/* copied in this tick */
+	bool unreadable; /* when it was last tried */
+	uint8_t bytes[PIECE_BYTES];
+};
+
+struct copies {
+	struct chunk *chunks; /* oldest first, the newest is last */
+	size_t chunk_count, chunk_cap;
+	size_t want;	  /* bytes of the newest chunk to copy: what was needed lately */
+	size_t want_next; /* the largest need since want was last lowered */
+	struct piece *pieces;
+	size_t piece_count, piece_cap;
+	uint32_t *index; /* piece number plus one by address; open addressed */
+	size_t index_cap;
+};
+
+void copies_free(struct copies *c);
+/* The copied bytes at this address, or NULL. */
+const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick);
+/* A new piece, not valid yet; NULL when there are too many. */
+struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick);
+/* Forget the pieces that nobody asked for lately. */
+void copies_age(struct copies *c, uint32_t tick);
+
+#endif

@@ -1,0 +1,109 @@
+/* cpython.c - the CPython plugin: what it offers to the rest of cspy. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpython.h"
+#include "objects.h"
+
+enum { THREAD_NAME_BYTES = 256 };
+
+static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
+			 void **ret)
+{
+	struct cpy *c = xcalloc(1, sizeof(*c));
+	struct err e = cpy_find(t, at, img, why, cap, &c->roots);
+
+	if (failed(e)) {
+		free(c);
+		return e;
+	}
+	c->l = &c->roots.layout;
+	cpy_sample_init(c);
+	*ret = c;
+	return OK;
+}
+
+static void detach(void *instance)
+{
+	struct cpy *c = instance;
+
+	cpy_threads_free(c);
+	codes_free(&c->codes);
+	resolver_free(&c->resolver);
+	free(c->ranges);
+	free(c->valid);
+	free(c);
+}
+
+static void about(void *instance, struct rt_about *ret)
+{
+	const struct cpy *c = instance;
+	const char *flavour = c->l->free_threaded ? "free-threaded" : c->roots.debug_build ? "debug build" : "";
+
+	*ret = (struct rt_about){.name = "CPython", .layout = c->roots.layout_source};
+	snprintf(ret->version, sizeof(ret->version), "%s", c->roots.version);
+	snprintf(ret->flavour, sizeof(ret->flavour), "%s", flavour);
+	snprintf(ret->lock, sizeof(ret->lock), "%s", c->l->free_threaded ? "" : "GIL");
+}
+
+static void stopped(void *instance, const pid_t *ns_tids, size_t n)
+{
+	struct cpy *c = instance;
+
+	c->still = ns_tids;
+	c->still_count = n;
+}
+
+static struct err resolve(void *instance, struct target *t, const struct raw_frame *frame, struct strings *strings,
+			  struct frame_info *ret)
+{
+	struct cpy *c = instance;
+
+	return cpy_resolve(&c->resolver, &c->codes, t->memory, c->l, frame, strings, ret);
+}
+
+static struct err verify(void *instance, struct target *t, uint64_t now_ns, struct raw_reuse *reused, size_t cap,
+			 size_t *ret)
+{
+	struct cpy *c = instance;
+
+	return codes_verify(&c->codes, t->memory, now_ns, reused, cap, ret);
+}
+
+static struct err thread_name(void *instance, struct target *t, const struct raw_stack *stack,
+			      struct strings *strings, str_id *ret)
+{
+	struct cpy *c = instance;
+	const struct cpy_thread *th = cpy_thread_at(c, stack->state_at);
+	char name[THREAD_NAME_BYTES];
+	struct err e;
+
+	if (!th)
+		return err_at(ERR_UNSUPPORTED, stack->state_at, "finding a thread's name");
+	e = cpy_thread_name(t->memory, c->l, c->interps[th->interp].at, th->ident, name, sizeof(name));
+	if (!failed(e))
+		*ret = strings_add(strings, name, strlen(name));
+	return e;
+}
+
+static struct err locals(void *instance, struct target *t, const struct raw_frame *frame, rt_local_fn *fn, void *arg)
+{
+	struct cpy *c = instance;
+
+	return cpy_locals(t->memory, c->l, frame->at, frame->code, fn, arg);
+}
+
+const struct runtime_ops runtime_cpython = {
+	.name = "cpython",
+	.attach = attach,
+	.detach = detach,
+	.about = about,
+	.sample = cpy_sample,
+	.mutators = cpy_mutators,
+	.stopped = stopped,
+	.resolve = resolve,
+	.verify = verify,
+	.thread_name = thread_name,
+	.locals = locals,
+};

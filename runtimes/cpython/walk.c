@@ -1,0 +1,255 @@
+/* walk.c - from copied memory to the frames of one thread. */
+#include "cpython.h"
+
+enum {
+	SLACK = 384,		/* copied beyond the top of the data stack: a call or two more */
+	WANT_TICKS = 256,	/* after so many, copy only what was needed lately */
+	CODE_BYTES_MAX = 64 << 20, /* of bytecode in one code object */
+};
+
+/* Chunks of the data stack below `newest` that are not known yet. They are pushed and popped rarely. */
+static struct err push_chunk(struct cpy *c, struct copies *k, struct target *t, raddr_t at, size_t place)
+{
+	const struct cpy_layout *l = c->l;
+	uint64_t size, top;
+	struct memory_range ranges[] = {
+		{at + (raddr_t)l->chunk_size, &size, 8},
+		{at + (raddr_t)l->chunk_top, &top, 8},
+	};
+	struct err e = memory_readv(t->memory, ranges, countof(ranges), NULL);
+	struct chunk *chunk;
+
+	if (failed(e))
+		return e;
+	if (size > CHUNK_BYTES_MAX || top > size / 8)
+		return err_at(ERR_CORRUPT, at, "walking the data stack");
+	xgrow(&k->chunks, &k->chunk_cap, place + 1, sizeof(*k->chunks));
+	chunk = &k->chunks[place];
+	chunk->at = at;
+	chunk->size = size;
+	chunk->len = (size_t)l->chunk_data + top * 8;
+	chunk->valid = false;
+	return OK;
+}
+
+/* Addresses of the chunks from the newest down to one that is known (its number + 1 is *known), or to the first. */
+static struct err chain_of_chunks(struct cpy *c, struct copies *k, struct target *t, raddr_t newest, raddr_t *chain,
+				  size_t *len, size_t *known)
+{
+	*len = *known = 0;
+	for (raddr_t at = newest; at;) {
+		struct err e;
+
+		for (size_t i = k->chunk_count; i-- > 0;) {
+			if (k->chunks[i].at == at) {
+				*known = i + 1;
+				return OK;
+			}
+		}
+		if (*len == CHUNKS_MAX)
+			return err_at(ERR_CORRUPT, at, "walking the data stack");
+		chain[(*len)++] = at;
+		e = memory_ptr(t->memory, at + (raddr_t)c->l->chunk_previous, &at);
+		if (failed(e))
+			return e;
+	}
+	return OK;
+}
+
+static struct err sync_chunks(struct cpy *c, struct copies *k, struct target *t, raddr_t newest)
+{
+	raddr_t chain[CHUNKS_MAX];
+	size_t len, known;
+	struct err e = chain_of_chunks(c, k, t, newest, chain, &len, &known);
+
+	if (failed(e))
+		return e;
+	/* One that was the newest is an older one now: its length is fixed, and what was copied of it may be less. */
+	if (known && len) {
+		e = push_chunk(c, k, t, k->chunks[known - 1].at, known - 1);
+		if (failed(e))
+			return e;
+	}
+	k->chunk_count = known;
+	while (len > 0) {
+		e = push_chunk(c, k, t, chain[--len], k->chunk_count);
+		if (failed(e))
+			return e;
+		k->chunk_count++;
+	}
+	return OK;
+}
+
+static struct err read_chunk(struct chunk *chunk, size_t from, struct target *t)
+{
+	struct err e;
+
+	xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
+	e = memory_read(t->memory, chunk->at + from, chunk->bytes + from, chunk->len - from);
+	chunk->valid = !failed(e);
+	return e;
+}
+
+/* Bring the copies in line with where the thread's data stack ends now. */
+static struct err update_chunks(struct cpy *c, struct cpy_thread *th, struct target *t)
+{
+	struct copies *k = &th->copies;
+	raddr_t newest = cpy_state_word(c, th, c->l->thread_chunk), top = cpy_state_word(c, th, c->l->thread_stack_top);
+	struct chunk *last;
+	struct err e;
+	size_t need;
+
+	if (!newest) {
+		k->chunk_count = 0;
+		return OK;
+	}
+	if (!k->chunk_count || k->chunks[k->chunk_count - 1].at != newest) {
+		e = sync_chunks(c, k, t, newest);
+		if (failed(e))
+			return e;
+		for (size_t i = 0; i + 1 < k->chunk_count; i++) {
+			if (!k->chunks[i].valid && failed(e = read_chunk(&k->chunks[i], 0, t)))
+				return e;
+		}
+		k->chunks[k->chunk_count - 1].valid = false;
+	}
+	last = &k->chunks[k->chunk_count - 1];
+	if (top < last->at || top - last->at > last->size)
+		return err_at(ERR_CORRUPT, top, "walking the data stack");
+	need = top - last->at;
+	if (need > k->want_next)
+		k->want_next = need;
+	if (last->valid && need <= last->len)
+		return OK;
+	last->len = need + SLACK < last->size ? need + SLACK : last->size;
+	k->want = last->len;
+	return read_chunk(last, 0, t);
+}
+
+static const uint8_t *frame_at(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t at)
+{
+	const uint8_t *found = copies_find(&th->copies, at, c->frame_bytes, c->tick);
+	struct piece *p;
+
+	if (found)
+		return found;
+	p = copies_piece(&th->copies, at, c->tick);
+	if (!p)
+		return NULL;
+	p->unreadable = failed(memory_read(t->memory, at, p->bytes, c->frame_bytes));
+	p->valid = !p->unreadable;
+	return p->valid ? p->bytes : NULL;
+}
+
+static bool position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame, uint64_t *ret)
+{
+	uint64_t raw = cpy_word(frame + l->frame_pos);
+	int32_t lasti = (int32_t)raw;
+
+	if (l->position == POS_POINTER) {
+		raddr_t base = code + (raddr_t)l->code_adaptive;
+
+		if (l->free_threaded && cpy_has(l->code_tlbc)) {
+			*ret = raw; /* within one of several copies of the bytecode */
+			return true;
+		}
+		/* Before its first instruction a frame points one instruction ahead of the code. */
+		*ret = raw + 2 == base ? 0 : raw - base;
+		return *ret < CODE_BYTES_MAX;
+	}
+	*ret = lasti < 0 ? 0 : (uint64_t)lasti * (l->position == POS_LASTI_UNITS ? 2 : 1);
+	return *ret < CODE_BYTES_MAX;
+}
+
+static raddr_t top_frame(struct cpy *c, struct cpy_thread *th, struct target *t)
+{
+	raddr_t at = cpy_state_word(c, th, c->l->thread_frame);
+	const uint8_t *cframe;
+
+	if (c->l->frames != FRAMES_CFRAME || !at)
+		return at;
+	cframe = frame_at(c, th, t, at);
+	return cframe ? cpy_word(cframe + c->l->cframe_frame) : 0;
+}
+
+/* The frame at `at` belongs to native code that runs the interpreter: the one above it was entered from there. */
+static bool is_sentinel(const struct cpy_layout *l, const uint8_t *frame)
+{
+	return l->owner_skip && frame[l->frame_owner] >= l->owner_skip;
+}
+
+static void mark_entry(struct raw_stacks *out)
+{
+	struct raw_stack *stack = &out->list[out->count - 1];
+
+	if (stack->count)
+		out->frames[stack->first + stack->count - 1].flags |= RAW_FRAME_ENTRY;
+}
+
+struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out)
+{
+	const struct cpy_layout *l = c->l;
+	struct raw_stack *stack = &out->list[out->count - 1];
+	size_t budget = out->depth * 2 + 16; /* frames and sentinels: a cycle ends here */
+	struct err e = l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
+	raddr_t at;
+
+	if (failed(e))
+		return e;
+	for (at = top_frame(c, th, t); at && budget; budget--) {
+		const uint8_t *frame = frame_at(c, th, t, at);
+		struct raw_frame f = {.at = at};
+		raddr_t back;
+
+		if (!frame)
+			return err_at(ERR_FAULT, at, "reading a frame");
+		back = cpy_word(frame + l->frame_back);
+		f.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask;
+		if (is_sentinel(l, frame)) {
+			mark_entry(out);
+		} else if (f.code || stack->count) {
+			if (!f.code || !position(l, f.code, frame, &f.pos))
+				return err_at(ERR_CORRUPT, at, "reading a frame");
+			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
+				f.flags |= RAW_FRAME_ENTRY;
+			if (!raw_stacks_frame(out, &f))
+				return OK; /* as deep as wanted; marked so */
+		} /* else: a leaf that is being popped or pushed and has no code: its caller is the leaf */
+		if (back == at)
+			return err_at(ERR_CORRUPT, at, "walking the frames");
+		at = back;
+	}
+	return at ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
+}
+
+static void plan_chunks(struct cpy *c, struct copies *k)
+{
+	for (size_t i = 0; i < k->chunk_count; i++) {
+		struct chunk *chunk = &k->chunks[i];
+
+		if (i + 1 == k->chunk_count)
+			chunk->len = k->want < chunk->size ? k->want : chunk->size;
+		xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
+		chunk->valid = false;
+		cpy_range(c, chunk->at, chunk->bytes, chunk->len, &chunk->valid);
+	}
+}
+
+void cpy_walk_plan(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+
+	if (c->tick % WANT_TICKS == 0 && k->want_next) {
+		k->want = k->want_next + SLACK;
+		k->want_next = 0;
+	}
+	copies_age(k, c->tick);
+	for (size_t i = 0; i < k->piece_count; i++) {
+		struct piece *p = &k->pieces[i];
+
+		p->valid = false;
+		if (!p->unreadable)
+			cpy_range(c, p->at, p->bytes, c->frame_bytes, &p->valid);
+	}
+	plan_chunks(c, k);
+}
