@@ -1,0 +1,52 @@
+"""Fixtures of the live tests: the cspy under test, each interpreter, and targets that never outlive their test."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import runtimes  # noqa: E402
+
+
+def pytest_generate_tests(metafunc):
+    if 'python' in metafunc.fixturenames:
+        metafunc.parametrize('python', runtimes.pythons(), ids=lambda i: i.name)
+
+
+@pytest.fixture(scope='session')
+def cspy():
+    """Path of the program under test: $CSPY or build/cspy."""
+    path = os.path.abspath(os.environ.get('CSPY') or os.path.join(runtimes.ROOT, 'build', 'cspy'))
+    if not os.access(path, os.X_OK):
+        pytest.fail('there is no %s; run make first' % path)
+    return path
+
+
+@pytest.fixture
+def target():
+    """Start programs: target(python, 'fixtures/targets/python/x.py', args...) or target(['any', 'command']).
+
+    Gives a runtimes.Target. All are killed when the test ends.
+    """
+    started = []
+
+    def start(what, *args, **options):
+        if isinstance(what, runtimes.Interpreter):
+            t = what.start(*args, **options)
+        else:
+            t = runtimes.Target([str(a) for a in [*what, *args]], **options)
+        started.append(t)
+        return t
+
+    yield start
+    for t in started:
+        t.kill()
+
+
+def pytest_sessionfinish():
+    runtimes.clean()
+
+
+def pytest_terminal_summary(terminalreporter):
+    for name, reason in runtimes.missing():
+        terminalreporter.write_line('missing interpreter: %s: %s' % (name, reason))
