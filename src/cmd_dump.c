@@ -1,7 +1,10 @@
 /* cmd_dump.c - cspy dump: print what every thread of a process is doing now. */
+#include <time.h>
+
 #include "advice.h"
 #include "command.h"
 #include "dump.h"
+#include "starting.h"
 
 struct options {
 	pid_t pid;
@@ -42,11 +45,29 @@ static int explain(const struct advice_facts *f, struct err e, const char *why)
 	return a.exit_code;
 }
 
+/* A process that was started a moment ago gets time to load its interpreter. */
+static struct err take(const struct options *o, char *why, size_t cap, struct dump **ret)
+{
+	static const struct timespec nap = { 0, 10000000 };
+
+	for (;;) {
+		struct target *target = NULL;
+		struct err e = target_open(o->pid, &target);
+
+		why[0] = 0;
+		if (!failed(e))
+			e = dump_take(target, o->dump, why, cap, ret);
+		target_close(target);
+		if (!failed(e) || !starting_may_pass(e) || !starting_left(o->pid))
+			return e;
+		nanosleep(&nap, NULL);
+	}
+}
+
 static int dump(const struct options *o)
 {
 	struct advice_facts facts;
 	struct advice a = { 0 };
-	struct target *target = NULL;
 	struct dump *d = NULL;
 	char why[256] = "";
 	struct err e;
@@ -57,11 +78,7 @@ static int dump(const struct options *o)
 		advice_print(stderr, &a);
 		return a.exit_code;
 	}
-	e = target_open(o->pid, &target);
-	if (failed(e))
-		return explain(&facts, e, "");
-	e = dump_take(target, o->dump, why, sizeof(why), &d);
-	target_close(target);
+	e = take(o, why, sizeof(why), &d);
 	if (failed(e)) {
 		advice_find_facts(o->pid, &facts); /* it may have ended since */
 		code = explain(&facts, e, why);

@@ -412,6 +412,14 @@ static int record(struct record *r)
 	return finish(r);
 }
 
+static void print_help(const struct command *self)
+{
+	command_help(stdout, self);
+	fputs("\nFormats:\n", stdout);
+	for (const struct sink_ops *const *s = sink_table; *s; s++)
+		fprintf(stdout, "  %-12s %s\n", (*s)->name, (*s)->help);
+}
+
 static int record_run(const struct command *self, int argc, char **argv)
 {
 	struct record r = { .session = { .signals = -1, .pidfd = -1 } };
@@ -420,7 +428,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 
 	switch (record_options_parse(&r.o, argc, argv, &a)) {
 	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
+		print_help(self);
 		return EXIT_OK;
 	case OPTIONS_VERSION_WANTED:
 		command_version(stdout);

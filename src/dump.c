@@ -25,7 +25,7 @@ struct look {
 	struct target *target;
 	const struct runtime_ops *ops;
 	void *instance;
-	struct raw_stacks stacks;
+	struct raw_stacks stacks, before; /* this read's, and the last one's */
 	struct pause pause;
 };
 
@@ -56,16 +56,55 @@ static bool all_sure(const struct raw_stacks *s)
 	return true;
 }
 
+static const struct raw_stack *stack_of(const struct raw_stacks *s, raddr_t state_at)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].state_at == state_at)
+			return &s->list[i];
+	return NULL;
+}
+
+static bool same_frames(const struct raw_frame *a, const struct raw_frame *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i].code != b[i].code || a[i].pos != b[i].pos || a[i].at != b[i].at)
+			return false;
+	return true;
+}
+
+/* What was read twice, and did not run in between, is what it was. */
+static void compare(struct look *l)
+{
+	for (size_t i = 0; i < l->stacks.count; i++) {
+		struct raw_stack *s = &l->stacks.list[i];
+		const struct raw_stack *b = stack_of(&l->before, s->state_at);
+		struct thread *os = s->ns_tid ? target_thread(l->target, s->ns_tid) : NULL;
+
+		if (s->sure || failed(s->err) || !b || failed(b->err) || b->count != s->count)
+			continue;
+		if (os && target_thread_state(l->target, os) != THREAD_RUNNING)
+			s->sure = same_frames(&l->stacks.frames[s->first], &l->before.frames[b->first],
+					      s->count);
+	}
+}
+
 static struct err sample(struct look *l)
 {
+	struct raw_stacks last = l->stacks;
 	pid_t held[PAUSE_THREADS];
 	size_t n = 0;
+	struct err e;
 
 	for (size_t i = 0; i < l->pause.count; i++)
 		held[n++] = l->pause.list[i].ns_tid;
 	l->ops->stopped(l->instance, held, n);
+	l->stacks = l->before;
+	l->before = last;
 	raw_stacks_reset(&l->stacks);
-	return l->ops->sample(l->instance, l->target, clock_now(), &l->stacks);
+	e = l->ops->sample(l->instance, l->target, clock_now(), &l->stacks);
+	if (!failed(e))
+		compare(l);
+	return e;
 }
 
 /* Stop who could change a stack; while that takes, another one may have become able to. */
@@ -86,6 +125,26 @@ static struct err hold_mutators(struct look *l)
 	return e;
 }
 
+/* Where that was not enough: as many threads as can be held. */
+static struct err hold_all(struct look *l)
+{
+	struct err e = OK;
+
+	for (size_t i = 0; i < l->target->thread_count && l->pause.count < PAUSE_THREADS && !failed(e); i++)
+		e = pause_hold(&l->pause, l->target, &l->target->threads[i].ns_tid, 1);
+	return e;
+}
+
+static struct err hold(struct look *l, bool all)
+{
+	struct err e;
+
+	if (l->dump->options.nonblocking)
+		return OK;
+	e = hold_mutators(l);
+	return failed(e) || !all ? e : hold_all(l);
+}
+
 /* Leaves the target held, unless nonblocking. */
 static struct err read_stacks(struct look *l)
 {
@@ -93,7 +152,7 @@ static struct err read_stacks(struct look *l)
 
 	for (int i = 0; i < TRIES; i++) {
 		l->dump->paused_ns += pause_release(&l->pause);
-		e = l->dump->options.nonblocking ? OK : hold_mutators(l);
+		e = hold(l, i > 0);
 		if (failed(e) && e.os != EBUSY)
 			return e;
 		e = sample(l);
@@ -274,8 +333,10 @@ struct err dump_take(struct target *t, struct dump_options o, char *why, size_t 
 	l.dump = dump_new(t, o);
 	l.ops->about(l.instance, &l.dump->about);
 	raw_stacks_init(&l.stacks, DEPTH);
+	raw_stacks_init(&l.before, DEPTH);
 	e = take(&l);
 	raw_stacks_free(&l.stacks);
+	raw_stacks_free(&l.before);
 	l.ops->detach(l.instance);
 	if (failed(e)) {
 		dump_free(l.dump);

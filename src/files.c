@@ -50,30 +50,50 @@ struct err target_open_file(struct target *t, const char *path, int *ret)
 	return reopen_regular(fd, ret);
 }
 
-/* map_files names the very file that is mapped, but asks for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; the executable
- * has a link of its own that asks for no more than ptrace does. */
-static struct err open_unlinked(struct target *t, const struct mapping *m, int *ret)
+/* Overlay file systems report one device here and another in maps, so the inode alone has to do. */
+static bool is_mapped_file(int fd, const struct mapping *m)
 {
-	char path[96];
 	struct stat st;
-	int os;
 
-	snprintf(path, sizeof(path), "map_files/%llx-%llx", (unsigned long long)m->start, (unsigned long long)m->end);
-	*ret = openat(t->proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (*ret >= 0)
-		return OK;
-	os = errno;
-	*ret = openat(t->proc, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (*ret >= 0 && fstat(*ret, &st) == 0 && st.st_ino == m->inode)
-		return OK;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == m->inode;
+}
+
+/* A link of the kernel's that names the very file, whatever its path has become. */
+static bool open_link(struct target *t, const char *name, const struct mapping *m, int *ret)
+{
+	*ret = openat(t->proc, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*ret >= 0 && is_mapped_file(*ret, m))
+		return true;
 	cleanup_close(ret);
-	*ret = -1;
-	return err_errno(os, "opening a deleted file that the target has mapped");
+	return false;
+}
+
+/* The path is as cspy sees it where that is possible (the target may live in a chroot), else as the target does. */
+static bool open_path(struct target *t, const struct mapping *m, int *ret)
+{
+	if (m->deleted)
+		return false;
+	if (!failed(target_open_file(t, m->path, ret))) {
+		if (is_mapped_file(*ret, m))
+			return true;
+		cleanup_close(ret);
+	}
+	*ret = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (*ret >= 0 && is_mapped_file(*ret, m))
+		return true;
+	cleanup_close(ret);
+	return false;
 }
 
 struct err target_open_mapping(struct target *t, const struct mapping *m, int *ret)
 {
+	char name[96];
+
 	if (!m->inode || m->path[0] != '/')
 		return err_at(ERR_UNSUPPORTED, m->start, "opening a mapped file: anonymous");
-	return m->deleted ? open_unlinked(t, m, ret) : target_open_file(t, m->path, ret);
+	/* map_files asks for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, exe for no more than ptrace does. */
+	snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)m->start, (unsigned long long)m->end);
+	if (open_link(t, name, m, ret) || open_path(t, m, ret) || open_link(t, "exe", m, ret))
+		return OK;
+	return err_at(ERR_UNSUPPORTED, m->start, "opening a mapped file: it is gone, or out of reach");
 }

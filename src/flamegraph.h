@@ -36,8 +36,8 @@ extern const struct flame_color_info flame_colors[FLAME_COLORS];
 
 /* What is written on a frame. Both texts are clean: valid, printable and bounded (flame_clean). */
 struct flame_label {
-	char *name;  /* never "" */
-	char *where; /* "file:line", "file", a module, or "" */
+	char *name;    /* never "" */
+	char *where;   /* "file:line", "file", a module, or "" */
 	uint8_t color; /* enum flame_color */
 	uint8_t shade;
 };
@@ -63,9 +63,10 @@ void flame_build(const struct profile *p, const struct sink_options *o, struct f
 void flame_free(struct flame *f);
 
 /*
- * flamegraph_text.c. Names come from an untrusted process: flame_clean makes a copy that is UTF-8 (what is not becomes
- * U+FFFD), without characters that XML forbids, that end lines or that turn the direction of text around, and with at
- * most `columns` columns, the last two ".." when it was cut. The writers below take clean text only.
+ * flamegraph_text.c. Names come from an untrusted process: flame_clean makes a copy that is UTF-8 (what is
+ * not becomes U+FFFD), without characters that XML forbids, that end lines or that turn the direction of text
+ * around, and with at most `columns` columns, the last two ".." when it was cut. The writers below take clean
+ * text only.
  */
 char *flame_clean(const char *s, size_t columns);
 size_t flame_columns(const char *clean);
@@ -76,7 +77,8 @@ void flame_json(FILE *out, const char *clean);
 void flame_count(char *buf, size_t cap, uint64_t n);
 void flame_percent(char *buf, size_t cap, uint64_t part, uint64_t whole);
 
-/* flamegraph_head.c: the lines above the graph, the reason why there is none, and the numbers for machines. */
+/* flamegraph_head.c: the lines above the graph, the reason why there is none, and the numbers for machines.
+ */
 void flame_head(FILE *out, const struct profile *p, const struct sink_options *o);
 void flame_title(FILE *out, const struct profile *p, const struct sink_options *o);
 void flame_nothing(FILE *out, const struct profile *p);

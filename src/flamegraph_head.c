@@ -1,4 +1,5 @@
-/* flamegraph_head.c - what stands above a flame graph: its title, how it was recorded, and how far to trust it. */
+/* flamegraph_head.c - what stands above a flame graph: its title, how it was recorded, and how far to trust
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void tenths(FILE *out, double v, const char *unit)
 	uint64_t n = v > 0 && v < 1e15 ? (uint64_t)(v * 10 + 0.5) : 0;
 
 	counted(out, "", n / 10, "");
-	if (n % 10 || n < 100)
+	if (n % 10)
 		fprintf(out, ".%u", (unsigned)(n % 10));
 	fputs(unit, out);
 }
@@ -137,13 +138,17 @@ void flame_nothing(FILE *out, const struct profile *p)
 	const struct profile_stats *s = &p->stats;
 
 	fputs("<g class=\"head\" fill=\"#1f2328\" font-family=\"system-ui,sans-serif\">\n"
-	      "<text class=\"nothing\" x=\"50%\" y=\"150\" text-anchor=\"middle\" font-size=\"17\">No samples</text>\n"
+	      "<text class=\"nothing\" x=\"50%\" y=\"150\" text-anchor=\"middle\" font-size=\"17\">No "
+	      "samples</text>\n"
 	      "<text class=\"reason\" x=\"50%\" y=\"174\" text-anchor=\"middle\" font-size=\"13\">",
 	      out);
 	if (!s->ticks)
-		fputs("The process was never looked at: it ended, or the recording did, before the first look.", out);
+		fputs("The process was never looked at: it ended, or the recording did, before the first "
+		      "look.",
+		      out);
 	else if (s->idle)
-		counted(out, "All ", s->idle, " stacks that were seen were idle; --idle counts them as well.");
+		counted(out, "All ", s->idle,
+			" stacks that were seen were idle; --idle counts them as well.");
 	else if (all_failed(s))
 		counted(out, "None of ", all_failed(s), " stacks could be read.");
 	else
@@ -178,12 +183,15 @@ void flame_stats(FILE *out, const struct profile *p)
 		const char *key;
 		uint64_t n;
 	} counts[] = {
-		{ "ticks", s->ticks },	     { "late", s->late },		{ "held_back", s->held_back },
-		{ "samples", s->samples },   { "idle", s->idle },		{ "paused", s->paused },
-		{ "paused_ns", s->paused_ns }, { "pause_failed", s->pause_failed }, { "torn", s->torn },
-		{ "cut", s->cut },	     { "deep", s->deep },		{ "reused", s->reused },
-		{ "reads", s->reads },	     { "trie_full", s->trie_full },	{ "runs_full", s->runs_full },
-		{ "cpu_ns", s->cpu_ns },     { "wall_ns", s->wall_ns },
+		{ "ticks", s->ticks },	       { "late", s->late },
+		{ "held_back", s->held_back }, { "samples", s->samples },
+		{ "idle", s->idle },	       { "paused", s->paused },
+		{ "paused_ns", s->paused_ns }, { "pause_failed", s->pause_failed },
+		{ "torn", s->torn },	       { "cut", s->cut },
+		{ "deep", s->deep },	       { "reused", s->reused },
+		{ "reads", s->reads },	       { "trie_full", s->trie_full },
+		{ "runs_full", s->runs_full }, { "cpu_ns", s->cpu_ns },
+		{ "wall_ns", s->wall_ns },
 	};
 
 	fputs("{\"format\":\"cspy flame graph\",\"version\":1,\"cspy\":\"" CSPY_VERSION "\"", out);

@@ -9,7 +9,8 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Left out: they are invisible or turn text around, so that a name could pass for another; XML forbids the last two. */
+/* Left out: they are invisible or turn text around, so that a name could pass for another; XML forbids the
+ * last two. */
 static const struct range hidden[] = {
 	{ 0xAD, 0xAD },	    { 0x61C, 0x61C },	{ 0x200B, 0x200B }, { 0x200E, 0x200F }, { 0x202A, 0x202E },
 	{ 0x2060, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xFFFE, 0xFFFF }, { 0xE0000, 0xE007F },
@@ -17,8 +18,9 @@ static const struct range hidden[] = {
 
 /* Two columns in a fixed-width font; rough on purpose, the graph clips what is wider. */
 static const struct range wide[] = {
-	{ 0x1100, 0x115F }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },
-	{ 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1FAFF }, { 0x20000, 0x3FFFD },
+	{ 0x1100, 0x115F }, { 0x2E80, 0xA4CF },	  { 0xAC00, 0xD7A3 },
+	{ 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F },	  { 0xFF00, 0xFF60 },
+	{ 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1FAFF }, { 0x20000, 0x3FFFD },
 };
 
 static bool among(const struct range *list, size_t n, uint32_t c)
@@ -59,7 +61,8 @@ static uint32_t shown(uint32_t c)
 
 char *flame_clean(const char *s, size_t columns)
 {
-	/* No character needs more than 4 bytes, takes less than a column, or grows more than a bad byte: to 3. */
+	/* No character needs more than 4 bytes, takes less than a column, or grows more than a bad byte:
+	 * to 3. */
 	size_t bytes = strlen(s) * 3, most = columns * 4;
 	char *text = xcalloc((bytes < most ? bytes : most) + 3, 1);
 	size_t used = 0, taken = 0, fits = 0, len;

@@ -1,4 +1,5 @@
-/* flamegraph_tree.c - from a profile's trie to the tree that a flame graph shows: labelled, merged and sorted. */
+/* flamegraph_tree.c - from a profile's trie to the tree that a flame graph shows: labelled, merged and
+ * sorted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,7 +165,8 @@ static void link_trie(struct builder *b)
 	b->first = xcalloc(p->node_count, sizeof(*b->first));
 	b->sibling = xcalloc(p->node_count, sizeof(*b->sibling));
 	b->twin = xcalloc(p->node_count, sizeof(*b->twin));
-	/* A child's id is greater than its parent's: backwards, each is whole before it is added to its parent. */
+	/* A child's id is greater than its parent's: backwards, each is whole before it is added to its
+	 * parent. */
 	for (size_t i = p->node_count - 1; i > 0; i--) {
 		node_id parent = p->nodes[i].parent;
 		b->total[i] += p->nodes[i].self;

@@ -185,24 +185,6 @@ size_t image_segments(struct image *img, const struct image_segment **ret)
 	return img->segment_count;
 }
 
-const void *image_bytes(struct image *img, uint64_t svma, size_t len)
-{
-	size_t size;
-	const char *file = elf_rawfile(img->elf, &size);
-
-	for (size_t i = 0; file && i < img->segment_count; i++) {
-		const struct image_segment *s = &img->segments[i];
-		uint64_t into = svma - s->svma;
-
-		if (svma < s->svma || into >= s->file_size || len > s->file_size - into)
-			continue;
-		if (s->offset > size || into > size - s->offset || len > size - s->offset - into)
-			return NULL;
-		return file + s->offset + into;
-	}
-	return NULL;
-}
-
 bool image_build_id(struct image *img, const void **bytes, size_t *len)
 {
 	uint64_t svma;

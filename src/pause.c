@@ -52,8 +52,12 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
 		uint64_t waited;
 
-		if (got == th->tid)
+		if (got == th->tid) {
+			/* Until now it ran on, or waited for a CPU. */
+			if (!p->since_ns)
+				p->since_ns = clock_now();
 			return accept_stop(th, status) ? OK : err_at(ERR_GONE, 0, "stopping a thread");
+		}
 		if (got < 0 && errno != EINTR)
 			return err_errno(errno, "stopping a thread");
 		waited = clock_now() - start;
@@ -96,8 +100,6 @@ static struct err interrupt(struct pause *p, struct pause_thread *th)
 {
 	if (is_late(p, th->tid))
 		return (struct err){ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time"};
-	if (!p->since_ns)
-		p->since_ns = clock_now();
 	if (ptrace(PTRACE_SEIZE, th->tid, NULL, NULL) != 0)
 		return err_errno(errno, "stopping a thread");
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) != 0)

@@ -22,7 +22,7 @@ struct pause_thread {
 struct pause {
 	struct pause_thread list[PAUSE_THREADS];
 	size_t count, stopped;
-	uint64_t since_ns; /* first interrupt; 0: nothing is stopped */
+	uint64_t since_ns; /* the first of them stopped; 0: none */
 	pid_t late[PAUSE_THREADS]; /* did not stop in time: let go as soon as they do */
 	size_t late_count;
 };

@@ -1,6 +1,5 @@
 /* recorder.c - sample one process until something ends it: when to look, attaching, and attaching again after
  * exec. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,15 +9,12 @@
 
 #include "procfs.h"
 #include "recorder.h"
+#include "starting.h"
 
 static const uint64_t SECOND_NS = 1000000000;
-/* A program may take this long until its interpreter runs. */
-static const uint64_t START_NS = 5000000000;
 /* From short, so that little of the start is missed, to long, since each try reads the maps. */
 static const uint64_t TRY_FIRST_NS = 1000000, TRY_LAST_NS = 20000000;
 static const uint64_t HOUSE_NS = 250000000;
-/* Looks may fail for a moment, as when a program is being replaced; longer than this the target is lost. */
-static const uint64_t BAD_NS = 1000000000;
 
 static uint64_t own_cpu(void)
 {
@@ -26,21 +22,6 @@ static uint64_t own_cpu(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t process_age(pid_t pid)
-{
-	char path[64], text[1024];
-	struct procfs_stat stat;
-	struct timespec t;
-	uint64_t started;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (procfs_read_buf(AT_FDCWD, path, text, sizeof(text)) < 0 || !procfs_parse_stat(text, &stat))
-		return UINT64_MAX;
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	started = stat.start_time * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec - started;
 }
 
 /* exec gives a process another stack: where it starts (field 28 of stat) is random and set once for each
@@ -77,7 +58,6 @@ static void attached(struct recorder *r)
 
 	sampler_about(r->sampler, &r->about);
 	r->program = running_program(r->target);
-	r->bad_ns = 0;
 	if (!r->started_ns) {
 		r->started_ns = now;
 		r->cpu_ns = own_cpu();
@@ -107,25 +87,18 @@ static struct err try_attach(struct recorder *r)
 	return e;
 }
 
-/* Is this what a process looks like whose interpreter is not there yet? */
-static bool may_pass(struct err e)
-{
-	return e.code == ERR_UNSUPPORTED || e.code == ERR_CORRUPT || e.code == ERR_FAULT;
-}
-
 static void start_trying(struct recorder *r, uint64_t now, uint64_t until)
 {
 	let_go(r);
 	r->try_ns = TRY_FIRST_NS;
 	r->next_ns = now + r->try_ns;
 	r->give_up_ns = until;
-	r->bad_ns = 0;
 }
 
 struct err recorder_open(struct recorder *r, const struct recorder_options *o, struct session *s,
 			 struct profile *p, pid_t pid)
 {
-	uint64_t age = process_age(pid), now;
+	uint64_t left = o->launched ? STARTING_NS : starting_left(pid), now;
 	struct err e;
 
 	*r = (struct recorder){ .options = *o, .session = s, .profile = p, .pid = pid, .end_ns = UINT64_MAX };
@@ -138,10 +111,10 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 	r->house_ns = now + HOUSE_NS;
 	if (!failed(e))
 		return OK;
-	if (!may_pass(e) || (!o->launched && age >= START_NS))
+	if (!starting_may_pass(e) || !left)
 		return e;
 	r->error = e;
-	start_trying(r, now, now + (o->launched ? START_NS : START_NS - age));
+	start_trying(r, now, now + left);
 	return OK;
 }
 
@@ -195,7 +168,7 @@ static void after_exec(struct recorder *r, uint64_t now)
 	r->execs++;
 	r->exec_ns = now - r->started_ns;
 	r->error = err_at(ERR_UNSUPPORTED, 0, "attaching to what the process runs now");
-	start_trying(r, now, now + START_NS);
+	start_trying(r, now, now + STARTING_NS);
 }
 
 static enum recorder_event give_up(struct recorder *r, struct err e)
@@ -211,25 +184,22 @@ static enum recorder_event attach_again(struct recorder *r, uint64_t now)
 	if (!failed(e))
 		return RECORDER_PROGRESS;
 	r->error = e;
-	if (!may_pass(e) || now >= r->give_up_ns)
+	if (!starting_may_pass(e) || now >= r->give_up_ns)
 		return give_up(r, e);
 	r->try_ns = r->try_ns * 2 < TRY_LAST_NS ? r->try_ns * 2 : TRY_LAST_NS;
 	r->next_ns = now + r->try_ns;
 	return RECORDER_PROGRESS;
 }
 
-/* A look failed as a whole. True: nothing is lost yet. */
-static bool bear(struct recorder *r, struct err e, uint64_t now)
+/* The looks fail as a whole: the sampler has borne that for a while, so it is another program now, or none.
+ */
+static bool lose(struct recorder *r, struct err e, uint64_t now)
 {
 	r->error = e;
 	if (e.code == ERR_DENIED || exited(r))
 		return false;
-	if (!r->bad_ns)
-		r->bad_ns = now;
-	if (now - r->bad_ns < BAD_NS)
-		return true;
 	sampler_settle(r->sampler);
-	start_trying(r, now, now + START_NS);
+	start_trying(r, now, now + STARTING_NS);
 	return true;
 }
 
@@ -254,9 +224,7 @@ static enum recorder_event look(struct recorder *r, uint64_t now)
 	if (!r->sampler)
 		return attach_again(r, now);
 	e = sampler_step(r->sampler, now);
-	if (!failed(e))
-		r->bad_ns = 0;
-	else if (!bear(r, e, now))
+	if (failed(e) && !lose(r, e, now))
 		return give_up(r, exited(r) ? err_at(ERR_GONE, 0, "looking at the process") : e);
 	if (r->sampler)
 		schedule(r, clock_now());

@@ -34,10 +34,10 @@ static bool is_first_of_file(const struct maps *maps, size_t i)
 {
 	const struct mapping *m = &maps->list[i];
 
-	if (m->offset || !m->inode || m->path[0] != '/')
+	if (!m->inode || m->path[0] != '/')
 		return false;
 	for (size_t k = 0; k < i; k++)
-		if (maps->list[k].inode == m->inode && maps->list[k].dev == m->dev && !maps->list[k].offset)
+		if (maps->list[k].inode == m->inode && maps->list[k].dev == m->dev)
 			return false;
 	return true;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "activity.h"
@@ -13,6 +14,7 @@
 #include "runtimes.h"
 
 enum {
+	PRIORITY = -10,      /* of cspy, as nice values go */
 	ROUNDS = 3,	     /* reads in one look, at most */
 	PENDING_MAX = 4096,  /* samples not settled yet */
 	REUSED_MAX = 1024,
@@ -74,6 +76,8 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	proof_init(&s->proof);
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
 	s->settled_ns = s->good_ns = now;
+	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
+	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
 		s->cpu_clock = (clockid_t)-1;
 	*ret = s;
@@ -131,24 +135,33 @@ static void hold(struct sampler *s)
 		s->still[i] = s->pause.list[i].ns_tid;
 }
 
-static void set_sure(struct raw_stacks *all, bool sure)
+static void none_sure(struct raw_stacks *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		all->list[i].sure = sure;
+		all->list[i].sure = false;
 }
 
 static struct err read_once(struct sampler *s, uint64_t now_ns)
 {
-	bool quiet = s->fair && !s->pause.stopped; /* nobody had to be stopped: perhaps nobody runs */
+	/* Nobody had to be stopped: perhaps nobody runs. A thread that ran in between has gone to sleep again, which
+	 * moves the clock, or had the lock, which the runtime saw. */
+	bool quiet = s->fair && !s->pause.stopped;
 	uint64_t before = quiet ? cpu_time(s) : 0;
 	struct err e;
 
 	s->ops->stopped(s->instance, s->still, s->pause.count);
 	raw_stacks_reset(&s->stacks);
 	e = s->ops->sample(s->instance, s->target, now_ns, &s->stacks);
-	if (!failed(e) && quiet && before != UINT64_MAX && cpu_time(s) == before)
-		set_sure(&s->stacks, true);
+	quiet = quiet && before != UINT64_MAX && cpu_time(s) == before;
+	for (size_t i = 0; i < s->stacks.count; i++)
+		s->stacks.list[i].sure |= quiet && s->stacks.list[i].lock_free;
 	return e;
+}
+
+/* The walk lost its way, in a stack that changed under it. */
+static bool is_torn(const struct raw_stack *stack)
+{
+	return !stack->sure && (stack->err.code == ERR_CORRUPT || stack->err.code == ERR_FAULT);
 }
 
 /* Is there a stack that another read could do better? The lock may have changed hands, or a walk lost its way. */
@@ -159,7 +172,7 @@ static bool wants_again(const struct sampler *s)
 
 		if (stack->sure)
 			continue;
-		if ((s->fair && stack->state == RT_RUNNING) || stack->err.code == ERR_CORRUPT)
+		if ((s->fair && stack->state == RT_RUNNING) || is_torn(stack))
 			return true;
 	}
 	return false;
@@ -180,7 +193,7 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 			break;
 	}
 	if (s->pause.count > s->pause.stopped && !pause_still(&s->pause, s->target))
-		set_sure(&s->stacks, false);
+		none_sure(&s->stacks);
 	s->profile->stats.paused += held;
 	return e;
 }
@@ -342,6 +355,10 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 				compare_again(s, now_ns);
 				compared = true;
 			}
+		}
+		if (is_torn(stack)) {
+			e = identify(&s->names, &s->stacks, stack, skip = stack->count, seen->root, &node);
+			skip = skip ? skip : 1;
 		}
 		if (failed(e))
 			s->profile->stats.failed[e.code]++;

@@ -1,4 +1,5 @@
-/* sink_flamegraph.c - the SVG flame graph: rectangles for viewers without script, and the whole tree for those with. */
+/* sink_flamegraph.c - the SVG flame graph: rectangles for viewers without script, and the whole tree for
+ * those with. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static void static_label(FILE *out, const struct flame_label *l, size_t columns)
 	if (*l->where && taken + 1 + LEAST_WHERE <= columns) {
 		char *full = xasprintf("(%s)", l->where);
 		char *where = flame_clean(full, columns - taken - 1);
-		fputs("<tspan class=\"w\"> ", out);
+		fputs(" <tspan class=\"w\">", out);
 		flame_xml(out, where);
 		fputs("</tspan>", out);
 		free(where);
@@ -84,15 +85,16 @@ static void static_frame(FILE *out, const struct flame *f, const struct flame_no
 	flame_xml(out, l->name);
 	where_text(out, l);
 	fprintf(out, " \xE2\x80\x94 %s %s, %s</title>", count, n->total == 1 ? "sample" : "samples", percent);
-	fprintf(out, "<rect class=\"k%u s%u\" width=\"100%%\" height=\"%d\" fill=\"%s\"/>", l->color, l->shade, ROW,
-		flame_colors[l->color].fallback);
+	fprintf(out, "<rect class=\"k%u s%u\" width=\"100%%\" height=\"%d\" fill=\"%s\"/>", l->color,
+		l->shade, ROW, flame_colors[l->color].fallback);
 	static_label(out, l, pixels > 0 ? (size_t)(pixels * 10 / COLUMN) : 0);
 	fputs("</svg>\n", out);
 }
 
 static void static_frames(FILE *out, const struct flame *f)
 {
-	fprintf(out, "<g class=\"frames\" transform=\"translate(0 %d)\" stroke=\"#fff\" font-size=\"12\">\n", GRAPH_TOP);
+	fprintf(out, "<g class=\"frames\" transform=\"translate(0 %d)\" stroke=\"#fff\" font-size=\"12\">\n",
+		GRAPH_TOP);
 	for (size_t i = 0; i < f->node_count; i++)
 		if ((double)f->nodes[i].total * STATIC_PART >= (double)f->nodes[0].total)
 			static_frame(out, f, &f->nodes[i]);
@@ -105,14 +107,18 @@ static void legend(FILE *out, const struct flame *f)
 	enum { LETTER = 7, SWATCH = 17, GAP = 14 };
 	size_t x = 0;
 
-	fprintf(out, "<svg class=\"head legend\" x=\"1%%\" y=\"%d\" height=\"16\" font-family=\"system-ui,sans-serif\">\n",
+	fprintf(out,
+		"<svg class=\"head legend\" x=\"1%%\" y=\"%d\" height=\"16\" "
+		"font-family=\"system-ui,sans-serif\">\n",
 		LEGEND_TOP);
 	for (unsigned c = FLAME_PYTHON; c < FLAME_COLORS; c++) {
 		const struct flame_color_info *info = &flame_colors[c];
 		if (!f->present[c])
 			continue;
-		fprintf(out, "<rect class=\"k%u\" x=\"%zu\" y=\"2\" width=\"12\" height=\"12\" rx=\"3\" fill=\"%s\"/>", c, x,
-			info->fallback);
+		fprintf(out,
+			"<rect class=\"k%u\" x=\"%zu\" y=\"2\" width=\"12\" height=\"12\" rx=\"3\" "
+			"fill=\"%s\"/>",
+			c, x, info->fallback);
 		fprintf(out, "<text x=\"%zu\" y=\"12\" font-size=\"12\">%s</text>\n", x + SWATCH, info->name);
 		x += SWATCH + strlen(info->name) * LETTER + GAP;
 	}
@@ -120,8 +126,8 @@ static void legend(FILE *out, const struct flame *f)
 }
 
 /*
- * For the script: texts once, then three numbers a node in preorder: its label, its own samples, and how many levels
- * it lies above a child of the node before it.
+ * For the script: texts once, then three numbers a node in preorder: its label, its own samples, and how many
+ * levels it lies above a child of the node before it.
  */
 static void compact_tree(FILE *out, const struct flame *f)
 {
@@ -160,7 +166,8 @@ static void write_flamegraph(FILE *out, const struct profile *p, const struct si
 	bool empty = !f.nodes[0].total;
 	unsigned height = empty ? EMPTY_HEIGHT : GRAPH_TOP + (f.depth + 1) * ROW + BOTTOM;
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
-	/* The style makes it as wide as the window; the width here is for programs that know none, and for <img>. */
+	/* The style makes it as wide as the window; the width here is for programs that know none, and for
+	 * <img>. */
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cspy\" width=\"%d\" height=\"%u\" "
 		"font-family=\"monospace\">\n<title>",

@@ -55,7 +55,7 @@ static void print_pauses(FILE *out, const struct profile_stats *s)
 			s->paused, (double)s->paused_ns * MS,
 			100 * share((double)s->paused_ns, (double)s->wall_ns));
 	if (s->pause_failed)
-		fprintf(out, "cspy: %" PRIu64 " pauses failed\n", s->pause_failed);
+		fprintf(out, "cspy: pauses that failed: %" PRIu64 "\n", s->pause_failed);
 }
 
 static void print_quality(FILE *out, const struct profile *p)

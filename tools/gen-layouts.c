@@ -1,6 +1,6 @@
 /* gen-layouts.c - print one row of runtimes/cpython/layouts from the DWARF of a CPython build. */
-#include <elfutils/libdw.h>
 #include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,17 +232,28 @@ static void print_behaviours(struct structs *s)
 {
 	bool py2 = has_struct(s, "PyStringObject"), heap = has(s, "_ts.frame");
 	bool table = has(s, "PyCodeObject.co_linetable");
-	const char *lines = py2 ? "LINES_LNOTAB_UNSIGNED" : !table ? "LINES_LNOTAB" : heap ? "LINES_310" : "LINES_LOCATIONS";
-	const char *frames = heap ? "FRAMES_HEAP" : has(s, "_ts.current_frame") ? "FRAMES_STACK" : "FRAMES_CFRAME";
+	const char *lines = py2	     ? "LINES_LNOTAB_UNSIGNED"
+			    : !table ? "LINES_LNOTAB"
+			    : heap   ? "LINES_310"
+				     : "LINES_LOCATIONS";
+	const char *frames = heap			   ? "FRAMES_HEAP"
+			     : has(s, "_ts.current_frame") ? "FRAMES_STACK"
+							   : "FRAMES_CFRAME";
 	const char *position = !heap ? "POS_POINTER" : table ? "POS_LASTI_UNITS" : "POS_LASTI_BYTES";
-	const char *ints = py2 ? "INTS_PY2" : has(s, "_longobject.long_value.lv_tag") ? "INTS_LV_TAG" : "INTS_OB_SIZE";
+	const char *ints = py2					     ? "INTS_PY2"
+			   : has(s, "_longobject.long_value.lv_tag") ? "INTS_LV_TAG"
+								     : "INTS_OB_SIZE";
 	bool dict311 = has(s, "_dictkeysobject.dk_log2_size");
-	const char *dict = has(s, "_dictobject.ma_table") ? "DICT_PY2" : dict311 ? "DICT_KEYS311" : "DICT_KEYS36";
-	const char *attrs = has(s, "_dictvalues.embedded") ? "ATTRS_INLINE"
+	const char *dict = has(s, "_dictobject.ma_table") ? "DICT_PY2"
+			   : dict311			  ? "DICT_KEYS311"
+							  : "DICT_KEYS36";
+	const char *attrs = has(s, "_dictvalues.embedded")    ? "ATTRS_INLINE"
 			    : has_struct(s, "PyDictOrValues") ? "ATTRS_312"
-			    : dict311 ? "ATTRS_311" : "ATTRS_DICTOFFSET";
-	const char *gil = has(s, "_is.ceval.gil") ? "GIL_INTERPRETER"
-			  : has(s, "pyruntimestate.gilstate.tstate_current") ? "GIL_RUNTIME" : "GIL_CURRENT";
+			    : dict311			      ? "ATTRS_311"
+							      : "ATTRS_DICTOFFSET";
+	const char *gil = has(s, "_is.ceval.gil")			     ? "GIL_INTERPRETER"
+			  : has(s, "pyruntimestate.gilstate.tstate_current") ? "GIL_RUNTIME"
+									     : "GIL_CURRENT";
 
 	printf("\t.lines = %s,\n\t.frames = %s,\n\t.position = %s,\n", lines, frames, position);
 	printf("\t.strings = %s,\n\t.ints = %s,\n", py2 ? "STRINGS_PY2" : "STRINGS_PEP393", ints);
@@ -252,8 +263,9 @@ static void print_behaviours(struct structs *s)
 
 static void print_row(struct structs *s, unsigned major, unsigned minor, const char *source)
 {
-	printf("/* CPython %u.%u for 64-bit machines, printed by tools/gen-layouts from the DWARF of %s. */\n", major, minor,
-	       source);
+	printf("/* CPython %u.%u for 64-bit machines, printed by tools/gen-layouts from the DWARF of %s. "
+	       "*/\n",
+	       major, minor, source);
 	printf("{\n\t.major = %u,\n\t.minor = %u,\n\t.source = \"%s\",\n", major, minor, source);
 	print_behaviours(s);
 	for (size_t i = 0; i < countof(fields); i++) {
@@ -274,13 +286,15 @@ int main(int argc, char **argv)
 	if (argc != 3 || sscanf(source, "v%u.%u", &major, &minor) != 2) {
 		fputs("usage: gen-layouts FILE TAG > runtimes/cpython/layouts/X.Y.inc\n"
 		      "FILE  libpythonX.Y.so, pythonX.Y or their .debug file, with DWARF\n"
-		      "TAG   what it was built from: v3.12.1, \"v3.14.0 (Debian)\"\n", stderr);
+		      "TAG   what it was built from: v3.12.1, \"v3.14.0 (Debian)\"\n",
+		      stderr);
 		return 2;
 	}
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	Dwarf *dw = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
 	if (!dw) {
-		fprintf(stderr, "gen-layouts: %s: %s\n", argv[1], fd < 0 ? "cannot be opened" : "has no DWARF");
+		fprintf(stderr, "gen-layouts: %s: %s\n", argv[1],
+			fd < 0 ? "cannot be opened" : "has no DWARF");
 		return 1;
 	}
 	structs_init(&s);

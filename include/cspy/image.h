@@ -28,8 +28,6 @@ bool image_symbol(struct image *img, const char *name, struct image_sym *ret);
 /* Bytes are NULL for SHT_NOBITS; valid while the image is open. */
 bool image_section(struct image *img, const char *name, uint64_t *svma, const void **bytes, size_t *len);
 size_t image_segments(struct image *img, const struct image_segment **ret);
-/* Bytes of the file that belong to this address: NULL when not backed by the file. */
-const void *image_bytes(struct image *img, uint64_t svma, size_t len);
 bool image_build_id(struct image *img, const void **bytes, size_t *len);
 
 #endif

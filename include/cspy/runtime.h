@@ -25,6 +25,7 @@ struct raw_stack {
 	bool gc;	  /* collecting garbage */
 	bool deep;	  /* the root side was cut off by the depth cap */
 	bool sure;	  /* nothing could change it while it was read, as far as the runtime's memory says */
+	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
 	uint64_t codes;	  /* one bit per code object (raw_code_bit), to find stacks that hold a given one */

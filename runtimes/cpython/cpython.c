@@ -8,6 +8,18 @@
 
 enum { THREAD_NAME_BYTES = 256 };
 
+static void detach(void *instance)
+{
+	struct cpy *c = instance;
+
+	cpy_threads_free(c);
+	codes_free(&c->codes);
+	resolver_free(&c->resolver);
+	free(c->ranges);
+	free(c->valid);
+	free(c);
+}
+
 static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
 			 void **ret)
 {
@@ -20,20 +32,14 @@ static struct err attach(struct target *t, const struct mapping *at, struct imag
 	}
 	c->l = &c->roots.layout;
 	cpy_sample_init(c);
+	e = cpy_threads_discover(c, t);
+	if (failed(e)) {
+		snprintf(why, cap, "CPython %s is starting or ending: its threads can't be listed yet", c->roots.version);
+		detach(c);
+		return e.code == ERR_GONE ? e : err_at(ERR_CORRUPT, e.at, e.what);
+	}
 	*ret = c;
 	return OK;
-}
-
-static void detach(void *instance)
-{
-	struct cpy *c = instance;
-
-	cpy_threads_free(c);
-	codes_free(&c->codes);
-	resolver_free(&c->resolver);
-	free(c->ranges);
-	free(c->valid);
-	free(c);
 }
 
 static void about(void *instance, struct rt_about *ret)

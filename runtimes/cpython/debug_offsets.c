@@ -1,6 +1,7 @@
 /*
- * debug_offsets.c - the offsets that CPython 3.13 and later state about themselves at the start of _PyRuntime.
- * Upstream: Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h), struct _Py_DebugOffsets.
+ * debug_offsets.c - the offsets that CPython 3.13 and later state about themselves at the start of
+ * _PyRuntime. Upstream: Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h), struct
+ * _Py_DebugOffsets.
  */
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 enum {
 	MAX_WORDS = 128,
-	MAX_SIZE = 4 << 20,  /* of one of the interpreter's structures; _PyRuntime is below 512 KiB in 3.15 */
+	MAX_SIZE = 4 << 20, /* of one of the interpreter's structures; _PyRuntime is below 512 KiB in 3.15 */
 	FIRST_MINOR = 13,
 	PLAIN_HEADER = 16, /* bytes of a PyObject in a build with GIL and without Py_TRACE_REFS */
 };
@@ -20,13 +21,14 @@ struct described {
 };
 
 enum word_kind {
-	SIZE,	     /* of a structure: the offsets that follow lie in it */
-	OFFSET,	     /* in the structure whose size came last */
-	MAYBE,	     /* the same, and 0 where this build has no such member */
-	APART,	     /* no offset in that structure */
+	SIZE,	/* of a structure: the offsets that follow lie in it */
+	OFFSET, /* in the structure whose size came last */
+	MAYBE,	/* the same, and 0 where this build has no such member */
+	APART,	/* no offset in that structure */
 };
 
-/* One 64-bit word behind version and free_threaded, in upstream's order; a version has those added until then. */
+/* One 64-bit word behind version and free_threaded, in upstream's order; a version has those added until
+ * then. */
 struct word {
 	uint8_t since; /* 3.since added it */
 	uint8_t kind;
@@ -34,9 +36,9 @@ struct word {
 	const char *name;
 };
 
-#define TO(field)    offsetof(struct described, layout.field)
+#define TO(field)      offsetof(struct described, layout.field)
 #define SCRATCH(field) offsetof(struct described, field)
-#define UNUSED	     offsetof(struct described, unused)
+#define UNUSED	       offsetof(struct described, unused)
 
 static const struct word words[] = {
 	{ 13, SIZE, UNUSED, "runtime_state.size" },
@@ -139,12 +141,18 @@ static const struct word words[] = {
 static const struct {
 	uint16_t field, neighbour;
 } neighbours[] = {
-	{ TO(runtime_interp_main), TO(runtime_interp_head) }, { TO(interp_threads_main), TO(interp_threads_head) },
-	{ TO(thread_stack_top), TO(thread_chunk) },	      { TO(thread_holds_gil), TO(thread_status) },
-	{ TO(code_kwonly), TO(code_argcount) },		      { TO(code_nlocals), TO(code_argcount) },
-	{ TO(code_flags), TO(code_argcount) },		      { TO(code_version), TO(code_argcount) },
-	{ TO(type_basicsize), TO(type_flags) },		      { TO(type_itemsize), TO(type_flags) },
-	{ TO(type_dictoffset), TO(type_flags) },	      { TO(dict_used), TO(dict_keys) },
+	{ TO(runtime_interp_main), TO(runtime_interp_head) },
+	{ TO(interp_threads_main), TO(interp_threads_head) },
+	{ TO(thread_stack_top), TO(thread_chunk) },
+	{ TO(thread_holds_gil), TO(thread_status) },
+	{ TO(code_kwonly), TO(code_argcount) },
+	{ TO(code_nlocals), TO(code_argcount) },
+	{ TO(code_flags), TO(code_argcount) },
+	{ TO(code_version), TO(code_argcount) },
+	{ TO(type_basicsize), TO(type_flags) },
+	{ TO(type_itemsize), TO(type_flags) },
+	{ TO(type_dictoffset), TO(type_flags) },
+	{ TO(dict_used), TO(dict_keys) },
 	{ TO(unicode_compact), TO(unicode_ascii) },
 };
 
@@ -167,7 +175,8 @@ static size_t word_count(unsigned minor)
 	return n;
 }
 
-static struct err take(struct described *d, bool *is_described, unsigned minor, const uint64_t *values, raddr_t at)
+static struct err take(struct described *d, bool *is_described, unsigned minor, const uint64_t *values,
+		       raddr_t at)
 {
 	uint64_t size = 0;
 	for (size_t i = 0; i < countof(words); i++) {

@@ -1,6 +1,7 @@
 /* find.c - find CPython in one mapped file: every place where its roots may be, until one decodes. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "find_steps.h"
 
@@ -8,7 +9,6 @@ enum {
 	MAX_BIASES = 8,	  /* a file may be mapped more than once, and pages of it elsewhere */
 	TRACE_REFS = 16,  /* bytes by which Py_TRACE_REFS lengthens every object's header */
 	GIL_SEARCH = 256, /* bytes around a word's usual place in which other micro versions have it */
-	PAGE = 4096,
 };
 
 struct finding {
@@ -47,13 +47,14 @@ static void vote(struct bias *list, size_t *n, uint64_t value)
 }
 
 /*
- * What to add to the file's addresses. Every mapping of the file says something about it: one alone may be a page
- * that was mapped once more elsewhere (libffi does so).
+ * What to add to the file's addresses. Every mapping of the file says something about it: one alone may be a
+ * page that was mapped once more elsewhere (libffi does so).
  */
 static size_t find_biases(struct target *t, const struct mapping *at, struct image *img, struct bias *ret)
 {
 	const struct image_segment *segments;
 	size_t segment_count = image_segments(img, &segments), n = 0;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	for (size_t i = 0; i < t->maps.count; i++) {
 		const struct mapping *m = &t->maps.list[i];
@@ -64,7 +65,7 @@ static size_t find_biases(struct target *t, const struct mapping *at, struct ima
 		for (size_t k = 0; k < segment_count; k++) {
 			const struct image_segment *s = &segments[k];
 
-			if (m->offset >= (s->offset & ~(uint64_t)(PAGE - 1)) && m->offset < s->offset + s->file_size)
+			if (m->offset >= s->offset - s->offset % page && m->offset < s->offset + s->file_size)
 				vote(ret, &n, m->start - m->offset + s->offset - s->svma);
 		}
 	}
@@ -84,8 +85,8 @@ static bool is_pypy(struct image *img)
 }
 
 /*
- * To 3.11 the runtime holds the running thread next to a pointer to the main interpreter. That pointer tells where,
- * since the place differs between micro versions (3.7.4 moved it by 88 bytes).
+ * To 3.11 the runtime holds the running thread next to a pointer to the main interpreter. That pointer tells
+ * where, since the place differs between micro versions (3.7.4 moved it by 88 bytes).
  */
 static raddr_t find_gil_current(struct memory *m, const struct cpy_layout *l, raddr_t runtime)
 {
@@ -257,8 +258,8 @@ static struct err explain(const struct finding *f, char *why, size_t cap)
 		return err_at(ERR_CORRUPT, 0, "CPython's description of itself is implausible");
 	}
 	if (f->no_layout) {
-		snprintf(why, cap, "CPython %s is not supported: %u.%u and 3.6 to %u.%u are", version, first->major,
-			 first->minor, newest->major, newest->minor);
+		snprintf(why, cap, "CPython %s is not supported: %u.%u and 3.6 to %u.%u are", version,
+			 first->major, first->minor, newest->major, newest->minor);
 		return err_at(ERR_CORRUPT, 0, "this version of CPython is not supported");
 	}
 	if (f->best == PROOF_EMPTY || f->best == PROOF_NO_THREAD) {
@@ -269,7 +270,9 @@ static struct err explain(const struct finding *f, char *why, size_t cap)
 		snprintf(why, cap, "CPython %s is still starting, or has ended: it has no thread", version);
 		return err_at(ERR_CORRUPT, 0, "CPython is still starting");
 	}
-	snprintf(why, cap, "CPython %s: nothing in its memory decodes; is it a build with changed structures?", version);
+	snprintf(why, cap,
+		 "CPython %s: nothing in its memory decodes; is it a build with changed structures?",
+		 version);
 	return err_at(ERR_CORRUPT, 0, "nothing in CPython's memory decodes");
 }
 
@@ -317,8 +320,8 @@ struct err cpy_find(struct target *t, const struct mapping *at, struct image *im
 		snprintf(why, cap, "this is PyPy, whose frames cspy cannot read");
 		return err_at(ERR_CORRUPT, 0, "PyPy is not supported");
 	}
-	if (!is_interpreter)
-		is_interpreter = cpy_version_from_path(at->path, &f.version);
+	if (!f.version.text[0])
+		cpy_version_from_path(at->path, &f.version);
 	if (search(&f, at))
 		return OK;
 	/* Strings alone make no interpreter: another file may be the one. */

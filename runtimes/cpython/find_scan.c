@@ -7,7 +7,7 @@
 
 enum {
 	CHUNK_WORDS = 8192,
-	MAX_SCAN = 64 << 20,	/* bytes of one file's writable segments */
+	MAX_SCAN = 64 << 20, /* bytes of one file's writable segments */
 	MAX_READS = 2000000, /* some seconds, where every word looks like a pointer to an interpreter */
 };
 
@@ -15,7 +15,7 @@ struct scan {
 	struct target *target;
 	const struct cpy_layout *layout;
 	raddr_t best;
-	size_t chain; /* interpreters that `best` leads to */
+	size_t chain;	/* interpreters that `best` leads to */
 	uint64_t limit; /* of the memory's calls */
 };
 
@@ -44,7 +44,8 @@ static bool is_runtime_head(const struct scan *s, raddr_t at)
 	const struct cpy_layout *l = s->layout;
 	raddr_t main;
 
-	return !failed(memory_ptr(s->target->memory, at + l->runtime_interp_main - l->runtime_interp_head, &main)) &&
+	return !failed(memory_ptr(s->target->memory, at + l->runtime_interp_main - l->runtime_interp_head,
+				  &main)) &&
 	       is_likely(s, main) && cpy_is_interpreter(s->target->memory, l, main);
 }
 
@@ -69,7 +70,8 @@ static bool look(struct scan *s, raddr_t at, uint64_t word)
 		s->best = at - l->runtime_interp_head;
 		return true;
 	}
-	/* To 3.6 another word holds the main interpreter, which is the list's last: the longest list is the whole. */
+	/* To 3.6 another word holds the main interpreter, which is the list's last: the longest list is the
+	 * whole. */
 	if (cpy_prove(s->target->memory, l, at, &chain) > PROOF_LINKED && chain > s->chain) {
 		s->chain = chain;
 		s->best = at;

@@ -13,7 +13,9 @@ void cpy_version_from_hex(uint32_t hex, struct cpy_version *ret)
 	static const char *const levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
 	const char *level = levels[(hex >> 4) & 0xf];
 
-	*ret = (struct cpy_version){ .major = hex >> 24, .minor = (hex >> 16) & 0xff, .micro = (hex >> 8) & 0xff };
+	*ret = (struct cpy_version){ .major = hex >> 24,
+				     .minor = (hex >> 16) & 0xff,
+				     .micro = (hex >> 8) & 0xff };
 	int n = snprintf(ret->text, sizeof(ret->text), "%u.%u.%u", ret->major, ret->minor, ret->micro);
 	if (level)
 		snprintf(ret->text + n, sizeof(ret->text) - n, "%s%u", level, hex & 0xf);
@@ -22,17 +24,18 @@ void cpy_version_from_hex(uint32_t hex, struct cpy_version *ret)
 /* The read-only bytes that hold the file's strings. */
 struct strings_area {
 	const char *start, *end;
+	uint64_t svma; /* of the start */
 };
 
 static bool area_of(struct image *img, struct strings_area *ret)
 {
-	uint64_t svma;
 	const void *bytes;
 	size_t len;
 
-	if (!image_section(img, ".rodata", &svma, &bytes, &len) || !bytes || len == 0)
+	if (!image_section(img, ".rodata", &ret->svma, &bytes, &len) || !bytes || len == 0)
 		return false;
-	*ret = (struct strings_area){ bytes, (const char *)bytes + len };
+	ret->start = bytes;
+	ret->end = ret->start + len;
 	return true;
 }
 
@@ -42,7 +45,8 @@ static const char *find_in(const char *from, const char *end, const char *needle
 }
 
 /* A whole string "X.Y.Z", "X.Y.Zb1" or "X.Y.Z+" in the area. */
-static bool find_text(const struct strings_area *area, unsigned major, unsigned minor, struct cpy_version *ret)
+static bool find_text(const struct strings_area *area, unsigned major, unsigned minor,
+		      struct cpy_version *ret)
 {
 	char prefix[16];
 	const char *at = area->start;
@@ -68,8 +72,8 @@ static bool find_text(const struct strings_area *area, unsigned major, unsigned 
 }
 
 /*
- * What tells an interpreter from a library that merely knows of one: the tag of its own byte code files (3.2+), or
- * a message of import.c's (2.7).
+ * What tells an interpreter from a library that merely knows of one: the tag of its own byte code files
+ * (3.2+), or a message of import.c's (2.7).
  */
 static bool find_tag(const struct strings_area *area, struct cpy_version *ret)
 {
@@ -88,23 +92,26 @@ static bool find_tag(const struct strings_area *area, struct cpy_version *ret)
 	return find_in(area->start, area->end, message) && find_text(area, 2, 7, ret);
 }
 
+static bool find_number(struct image *img, const struct strings_area *area, struct cpy_version *ret)
+{
+	size_t len = (size_t)(area->end - area->start);
+	struct image_sym sym;
+	uint32_t hex;
+
+	if (!image_symbol(img, "Py_Version", &sym) || len < sizeof(hex) ||
+	    sym.svma - area->svma > len - sizeof(hex))
+		return false;
+	memcpy(&hex, area->start + (sym.svma - area->svma), sizeof(hex));
+	cpy_version_from_hex(hex, ret);
+	return ret->major != 0;
+}
+
 bool cpy_version_find(struct image *img, struct cpy_version *ret)
 {
-	struct image_sym sym;
 	struct strings_area area;
 
 	*ret = (struct cpy_version){ 0 };
-	if (image_symbol(img, "Py_Version", &sym)) {
-		const void *bytes = image_bytes(img, sym.svma, sizeof(uint32_t));
-		uint32_t hex = 0;
-		if (bytes)
-			memcpy(&hex, bytes, sizeof(hex));
-		if (hex >> 24) {
-			cpy_version_from_hex(hex, ret);
-			return true;
-		}
-	}
-	return area_of(img, &area) && find_tag(&area, ret);
+	return area_of(img, &area) && (find_number(img, &area, ret) || find_tag(&area, ret));
 }
 
 bool cpy_version_from_path(const char *path, struct cpy_version *ret)

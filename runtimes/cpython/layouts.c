@@ -11,7 +11,8 @@ static const struct cpy_layout rows[] = {
 const struct cpy_layout *cpy_layout_find(unsigned major, unsigned minor, bool free_threaded)
 {
 	for (size_t i = 0; i < countof(rows); i++)
-		if (rows[i].major == major && rows[i].minor == minor && rows[i].free_threaded == free_threaded)
+		if (rows[i].major == major && rows[i].minor == minor &&
+		    rows[i].free_threaded == free_threaded)
 			return &rows[i];
 	return NULL;
 }
@@ -36,8 +37,8 @@ const size_t cpy_layout_field_count = countof(cpy_layout_fields);
 
 /* These begin with no PyObject. */
 static const char *const plain_structs[] = {
-	"_PyRuntimeState", "pyruntimestate", "_is",	     "_gil_runtime_state", "_ts",
-	"_PyCFrame",	   "_stack_chunk",   "_dictkeysobject", "_dictvalues",
+	"_PyRuntimeState", "pyruntimestate",  "_is",	     "_gil_runtime_state", "_ts", "_PyCFrame",
+	"_stack_chunk",	   "_dictkeysobject", "_dictvalues",
 };
 
 static bool is_in_object(const struct cpy_layout *l, const struct cpy_layout_field *f)
@@ -45,10 +46,10 @@ static bool is_in_object(const struct cpy_layout *l, const struct cpy_layout_fie
 	const char *path = f->path;
 	if (strncmp(path, "sizeof ", 7) == 0)
 		path += 7;
-	/* Frames are objects only where they lie on the heap. */
-	if (strncmp(f->name, "frame_", 6) == 0)
-		return l->frames == FRAMES_HEAP;
 	size_t len = strcspn(path, ". ");
+	/* Where that struct is missing, its fields are those of the frames on the heap, which are objects. */
+	if (strncmp(path, "_PyInterpreterFrame", len) == 0)
+		return l->frames == FRAMES_HEAP;
 	for (size_t i = 0; i < countof(plain_structs); i++)
 		if (strlen(plain_structs[i]) == len && memcmp(plain_structs[i], path, len) == 0)
 			return false;

@@ -32,7 +32,8 @@ void cpy_sample_init(struct cpy *c)
 {
 	const struct cpy_layout *l = c->l;
 	const int32_t state[] = {l->thread_next, l->thread_frame, l->thread_chunk, l->thread_stack_top};
-	const int32_t frame[] = {l->frame_back, l->frame_code, l->frame_pos, l->cframe_frame};
+	const int32_t frame[] = {l->frame_back, l->frame_code, l->frame_pos,
+				 l->cframe_frame, l->cframe_previous};
 	const int32_t byte[] = {l->frame_owner, l->frame_is_entry};
 	uint32_t low = UINT32_MAX, high = 0;
 
@@ -199,6 +200,7 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 	stack->state = (uint8_t)state_of(c, th, in);
 	stack->gc = stack->state == RT_RUNNING && (in->collecting == 1 || c->collecting == 1);
 	stack->sure = is_sure(c, th, in);
+	stack->lock_free = has_lock(c, in) && !holder_of(c, in, 0) && !holder_of(c, in, 1);
 	if (th->valid)
 		stack->err = cpy_walk(c, th, t, out);
 	else

@@ -161,15 +161,28 @@ static bool position(const struct cpy_layout *l, raddr_t code, const uint8_t *fr
 	return *ret < CODE_BYTES_MAX;
 }
 
-static raddr_t top_frame(struct cpy *c, struct cpy_thread *th, struct target *t)
+/* Where the frames begin: in the thread state, or one step away in the evaluation loop's own record (a cframe). */
+static raddr_t top_frame(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t *cframe)
 {
+	const uint8_t *bytes;
 	raddr_t at = cpy_state_word(c, th, c->l->thread_frame);
-	const uint8_t *cframe;
 
+	*cframe = 0;
 	if (c->l->frames != FRAMES_CFRAME || !at)
 		return at;
-	cframe = frame_at(c, th, t, at);
-	return cframe ? cpy_word(cframe + c->l->cframe_frame) : 0;
+	bytes = frame_at(c, th, t, at);
+	if (!bytes)
+		return 0;
+	*cframe = cpy_word(bytes + c->l->cframe_previous);
+	return cpy_word(bytes + c->l->cframe_frame);
+}
+
+/* What lies in the newest chunk at or beyond the top of the data stack was popped. */
+static bool is_popped(const struct cpy *c, const struct cpy_thread *th, raddr_t at)
+{
+	raddr_t chunk = cpy_state_word(c, th, c->l->thread_chunk), top = cpy_state_word(c, th, c->l->thread_stack_top);
+
+	return chunk && at >= top && at >= chunk && at - chunk < th->copies.chunks[th->copies.chunk_count - 1].size;
 }
 
 /* The frame at `at` belongs to native code that runs the interpreter: the one above it was entered from there. */
@@ -186,18 +199,15 @@ static void mark_entry(struct raw_stacks *out)
 		out->frames[stack->first + stack->count - 1].flags |= RAW_FRAME_ENTRY;
 }
 
-struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out)
+static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t at, struct raw_stacks *out)
 {
 	const struct cpy_layout *l = c->l;
 	struct raw_stack *stack = &out->list[out->count - 1];
-	size_t budget = out->depth * 2 + 16; /* frames and sentinels: a cycle ends here */
-	struct err e = l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
-	raddr_t at;
+	size_t budget = out->depth * 2 + 16; /* frames and sentinels */
+	raddr_t passed = 0;		     /* a frame met some time ago, to be met again in a cycle */
 
-	if (failed(e))
-		return e;
-	for (at = top_frame(c, th, t); at && budget; budget--) {
-		const uint8_t *frame = frame_at(c, th, t, at);
+	for (; at && budget; budget--) {
+		const uint8_t *frame = is_popped(c, th, at) ? NULL : frame_at(c, th, t, at);
 		struct raw_frame f = {.at = at};
 		raddr_t back;
 
@@ -215,11 +225,35 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
 		} /* else: a leaf that is being popped or pushed and has no code: its caller is the leaf */
-		if (back == at)
+		if (back == at || back == passed)
 			return err_at(ERR_CORRUPT, at, "walking the frames");
+		if ((budget & (budget - 1)) == 0 || !passed)
+			passed = at;
 		at = back;
 	}
 	return at ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
+}
+
+struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out)
+{
+	struct raw_stack *stack = &out->list[out->count - 1];
+	struct err e = c->l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
+	raddr_t cframe = 0;
+	const uint8_t *bytes;
+
+	if (!failed(e))
+		e = walk_from(c, th, t, top_frame(c, th, t, &cframe), out);
+	if (!failed(e) || !cframe || e.code == ERR_GONE)
+		return e;
+	/* An evaluation loop that is being entered has put its record in place, but no frame in it: what is there was
+	 * left by an earlier one. The record before it tells where the thread is. */
+	bytes = frame_at(c, th, t, cframe);
+	if (!bytes)
+		return e;
+	out->used = stack->first;
+	stack->count = 0;
+	stack->deep = false;
+	return walk_from(c, th, t, cpy_word(bytes + c->l->cframe_frame), out);
 }
 
 static void plan_chunks(struct cpy *c, struct copies *k)

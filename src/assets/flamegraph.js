@@ -246,7 +246,7 @@ const isDark = () => theme ? theme === 'dark' : wantsDark.matches;
 
 function setTheme(wanted) {
 	theme = wanted;
-	darkRule.media.mediaText = theme === 'dark' ? 'screen' : theme === 'light' ? 'not all' : 'screen and (prefers-color-scheme: dark)';
+	darkRule.media.mediaText = { dark: 'screen', light: 'not all' }[theme] || 'screen and (prefers-color-scheme: dark)';
 	themeButton.textContent = isDark() ? 'Light' : 'Dark';
 	try {
 		localStorage.setItem('cspy-theme', theme);

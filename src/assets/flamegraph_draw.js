@@ -1,6 +1,6 @@
 /*
- * flamegraph_draw.js - draws a flame graph: of all frames only those that are wide enough to be seen, in rows that are on
- * the screen, become elements. Texts of the profiled process are set as text, never as markup.
+ * flamegraph_draw.js - draws a flame graph: only frames that are wide enough to be seen, in rows that are on the
+ * screen, become elements. Texts of the profiled process are set as text, never as markup.
  */
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -44,7 +44,8 @@ const button = (text, title, action) => {
 };
 
 const input = html('input', {
-	type: 'search', placeholder: 'Search functions and files', 'aria-label': 'Search', spellcheck: 'false', autocomplete: 'off',
+	type: 'search', placeholder: 'Search functions and files', 'aria-label': 'Search',
+	spellcheck: 'false', autocomplete: 'off',
 });
 const caseButton = button('Aa', 'Match case (c)', () => setCase(!state.exact));
 const previousButton = button('\u2191', 'Previous match (Shift+F3)', () => nextMatch(-1));
@@ -55,11 +56,12 @@ const flipButton = button('Flip', 'Turn upside down (i)', () => setFlipped(!stat
 const themeButton = button('Dark', 'Dark or light (d)', () => setTheme(isDark() ? 'light' : 'dark'));
 const details = html('div', { class: 'details', 'aria-live': 'polite' });
 const header = html('div', { class: 'ui' },
-	html('h1', {}, staticText('title')), html('p', {}, staticText('about')), html('p', { class: 'small' }, staticText('trust')),
-	legend());
+	html('h1', {}, staticText('title')), html('p', {}, staticText('about')),
+	html('p', { class: 'small' }, staticText('trust')), legend());
 const bar = html('div', { class: 'ui bar' },
-	html('div', { class: 'tools' }, html('div', { class: 'find', role: 'search' }, input, caseButton, previousButton, nextButton),
-		found, html('span', { class: 'space' }), resetButton, flipButton, themeButton),
+	html('div', { class: 'tools' },
+		html('div', { class: 'find', role: 'search' }, input, caseButton, previousButton, nextButton), found,
+		html('span', { class: 'space' }), resetButton, flipButton, themeButton),
 	details);
 const tip = html('div', { class: 'card' });
 const headerBox = svg('foreignObject', { x: 0, y: 0, width: '100%', height: 1 }, header);
@@ -91,7 +93,8 @@ function labelElement(i, pixels) {
 
 function spoken(i) {
 	const kind = data.kinds[kindOf(i)];
-	return textOf(i) + ', ' + (i ? kind + ', ' : '') + samples(tree.total[i]) + ', ' + percent(tree.total[i], tree.total[0]);
+	const share = samples(tree.total[i]) + ', ' + percent(tree.total[i], tree.total[0]);
+	return textOf(i) + ', ' + (i ? kind + ', ' : '') + share;
 }
 
 const rowY = depth => (state.flipped ? tree.rows.length - 1 - depth : depth) * ROW;
@@ -127,7 +130,7 @@ function frameElement(b) {
 	return box;
 }
 
-/* One row's frames inside the zoomed one; neighbours that are too narrow share a box, which looks like its widest frame. */
+/* One row's frames inside the zoomed one; too narrow neighbours share a box, which looks like its widest frame. */
 function rowBoxes(depth, narrowest) {
 	const row = tree.rows[depth], boxes = [];
 	const left = width * MARGIN, scale = width * (1 - 2 * MARGIN) / tree.total[state.zoom];

@@ -1,5 +1,5 @@
 /*
- * flamegraph_tree.js - the frames of a flame graph as numbers, and texts as they are cut and found. Nothing here draws.
+ * flamegraph_tree.js - the frames of a flame graph as numbers, and texts as they are cut and found. It draws nothing.
  *
  * Every text is data from the profiled process. The three flamegraph*.js are one script, in one scope.
  */
@@ -71,16 +71,18 @@ const grouped = n => n.toLocaleString('en-US');
 const samples = n => grouped(n) + (n === 1 ? ' sample' : ' samples');
 const percent = (part, whole) => (whole ? 100 * part / whole : 0).toFixed(2) + '%';
 
-
 /* ---- texts ---- */
 
-/* As the static labels count them: wide characters take two columns. */
-const columnsOf = text => {
+/* As flamegraph_text.c counts them for the static labels: these take two columns. */
+const WIDE = new RegExp('[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f' +
+	'\\uff00-\\uff60\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]', 'u');
+
+function columnsOf(text) {
 	let n = 0;
 	for (const c of text)
-		n += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f300}-\u{1faff}]|[\u{20000}-\u{3fffd}]/u.test(c) ? 2 : 1;
+		n += WIDE.test(c) ? 2 : 1;
 	return n;
-};
+}
 
 function cut(text, columns) {
 	if (text.length <= columns / 2 || columnsOf(text) <= columns)

@@ -3,9 +3,9 @@
  *
  * usage: make_svg [-F] [-t TITLE] [-c COMMAND] <stacks >graph.svg
  *
- * A line is `frame;frame;frame COUNT`. A frame is `{kind}function (file:line)`; kind and place may be missing. Kinds are
- * python, ruby, js, native, kernel, gc, thread, process, mark; a `+` after it says library: `{python+}`. `\n`, `\;`, `\\`
- * and `\xHH` stand for what a name may hold and a line may not.
+ * A line is `frame;frame;frame COUNT`. A frame is `{kind}function (file:line)`; kind and place may be
+ * missing. Kinds are python, ruby, js, native, kernel, gc, thread, process, mark; a `+` after it says
+ * library: `{python+}`. `\n`, `\;`, `\\` and `\xHH` stand for what a name may hold and a line may not.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 extern const struct sink_ops sink_flamegraph;
 
 static const char *const kinds[FRAME_KINDS] = {
-	[FRAME_PYTHON] = "python", [FRAME_RUBY] = "ruby",     [FRAME_JS] = "js",
-	[FRAME_NATIVE] = "native", [FRAME_KERNEL] = "kernel", [FRAME_GC] = "gc",
+	[FRAME_PYTHON] = "python", [FRAME_RUBY] = "ruby",	[FRAME_JS] = "js",
+	[FRAME_NATIVE] = "native", [FRAME_KERNEL] = "kernel",	[FRAME_GC] = "gc",
 	[FRAME_THREAD] = "thread", [FRAME_PROCESS] = "process", [FRAME_MARK] = "mark",
 };
 

@@ -13,19 +13,19 @@ enum { HIGHEST_OFFSET = 1 << 20 };
 
 /* These may be at the start of their struct; 0 anywhere else is a field that the row forgot. */
 static const char *const may_be_zero[] = {
-	"interp_next",	"thread_prev",	"thread_next",	    "cframe_frame",
-	"frame_code",	"frame_back",	"chunk_previous",   "dictvalues_values",
+	"interp_next", "thread_prev", "thread_next",	"cframe_frame",
+	"frame_code",  "frame_back",  "chunk_previous", "dictvalues_values",
 };
 
 /* What every version has. */
 static const char *const everywhere[] = {
-	"interp_next",	   "interp_threads_head", "interp_modules",  "thread_next",	"thread_interp",
-	"thread_frame",	   "thread_id",		  "frame_back",	     "frame_code",	"frame_pos",
-	"frame_locals",	   "code_size",		  "code_first_line", "code_filename",	"code_name",
-	"code_lines",	   "code_argcount",	  "code_flags",	     "object_type",	"var_size",
-	"type_name",	   "type_flags",	  "type_dictoffset", "bytes_data",	"tuple_items",
-	"list_items",	   "float_value",	  "long_digits",     "unicode_length",	"dict_used",
-	"set_table",	   "module_dict",	  "cell_ref",
+	"interp_next",	"interp_threads_head", "interp_modules",  "thread_next",    "thread_interp",
+	"thread_frame", "thread_id",	       "frame_back",	  "frame_code",	    "frame_pos",
+	"frame_locals", "code_size",	       "code_first_line", "code_filename",  "code_name",
+	"code_lines",	"code_argcount",       "code_flags",	  "object_type",    "var_size",
+	"type_name",	"type_flags",	       "type_dictoffset", "bytes_data",	    "tuple_items",
+	"list_items",	"float_value",	       "long_digits",	  "unicode_length", "dict_used",
+	"set_table",	"module_dict",	       "cell_ref",
 };
 
 static bool is_among(const char *name, const char *const *list, size_t n)
@@ -119,7 +119,8 @@ static void behaviours_have_the_fields_they_need(void **state)
 		assert_int_equal(l->ints == INTS_LV_TAG, cpy_has(l->long_tag));
 		assert_int_equal(l->dict == DICT_PY2, cpy_has(l->dict_table) && cpy_has(l->dict_mask));
 		assert_int_equal(l->dict == DICT_KEYS36, cpy_has(l->keys_size) && cpy_has(l->keys_indices));
-		assert_int_equal(l->dict == DICT_KEYS311, cpy_has(l->keys_log2_size) && cpy_has(l->keys_kind));
+		assert_int_equal(l->dict == DICT_KEYS311,
+				 cpy_has(l->keys_log2_size) && cpy_has(l->keys_kind));
 		assert_int_equal(l->attrs != ATTRS_DICTOFFSET, cpy_has(l->dictvalues_values));
 	}
 }
