@@ -257,11 +257,26 @@ static const char *why_empty(const struct record *r)
 	return r->o.gil ? "no thread held the lock" : "no thread ran code of the interpreter";
 }
 
+/* A debugger keeps others from stopping its target, but not from reading it. */
+static void note_tracer(struct record *r)
+{
+	const struct profile_stats *s = &r->profile->stats;
+	struct advice_facts facts;
+
+	if (!s->pause_failed || s->paused)
+		return;
+	advice_find_facts(r->recorder.pid, &facts);
+	if (facts.tracer)
+		note(r, "process %d could not be paused: process %d (%s) traces it; it was read while it ran",
+		     (int)r->recorder.pid, (int)facts.tracer, facts.tracer_name);
+}
+
 static void summarise(struct record *r)
 {
 	uint64_t samples = r->profile->stats.samples;
 
 	note_end(r);
+	note_tracer(r);
 	if (!samples)
 		note(r, "no samples: %s", why_empty(r));
 	if (r->o.quiet)

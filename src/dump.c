@@ -92,19 +92,20 @@ static struct err sample(struct look *l)
 {
 	struct raw_stacks last = l->stacks;
 	pid_t held[PAUSE_THREADS];
+	struct rt_look look;
 	size_t n = 0;
 	struct err e;
 
 	for (size_t i = 0; i < l->pause.count; i++)
 		held[n++] = l->pause.list[i].ns_tid;
-	l->ops->stopped(l->instance, held, n);
+	look = (struct rt_look){ .now_ns = clock_now(), .still = held, .still_count = n };
 	l->stacks = l->before;
 	l->before = last;
 	raw_stacks_reset(&l->stacks);
-	e = l->ops->sample(l->instance, l->target, clock_now(), &l->stacks);
+	e = l->ops->sample(l->instance, l->target, &look, &l->stacks);
 	if (!failed(e))
 		compare(l);
-	return e;
+	return e; /* cppcheck-suppress returnDanglingLifetime; an error points to constants only */
 }
 
 /* Stop who could change a stack; while that takes, another one may have become able to. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cspy/memory.h"
@@ -181,24 +182,34 @@ static void write_all(FILE *out, const struct memory_record *r)
 		fwrite(r->bytes + r->chunks[i].first, 1, r->chunks[i].len, out);
 }
 
+/* Half a snapshot is worth nothing, but a device that was named as the output stays. */
+static void discard(FILE *out, const char *path)
+{
+	struct stat st;
+	bool regular = !fstat(fileno(out), &st) && S_ISREG(st.st_mode);
+
+	fclose(out);
+	if (regular)
+		unlink(path);
+}
+
 struct err memory_record_save(struct memory *m, const char *path)
 {
 	const struct memory_record *r = (const struct memory_record *)m;
 	FILE *out;
-	bool bad;
 
 	if (r->full)
 		return err_errno(EFBIG, "more was read than a snapshot may hold");
 	out = fopen(path, "wbe");
 	if (!out)
 		return err_errno(errno, "creating the snapshot");
+	errno = EIO;
 	write_all(out, r);
-	bad = ferror(out);
-	if (fclose(out) || bad) {
+	if (fflush(out) || ferror(out)) {
 		struct err e = err_errno(errno, "writing the snapshot");
 
-		unlink(path);
+		discard(out, path);
 		return e;
 	}
-	return OK;
+	return fclose(out) ? err_errno(errno, "writing the snapshot") : OK;
 }

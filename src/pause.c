@@ -14,7 +14,9 @@
 /* A running thread stops within some 10 us. Polling that long is cheaper for both sides than sleeping: it is the
  * wake-up of a sleeping CPU that costs. */
 static const uint64_t SPIN_NS = 60 * 1000;
-static const uint64_t STOP_NS = 50 * 1000 * 1000;
+/* A thread that is not stopped by then has no CPU to stop on, or is deep in the kernel. Waiting does it no harm. */
+static const uint64_t STOP_NS = 1000 * 1000 * 1000;
+enum { NAP_NS = 20000, LONG_NAP_NS = 500000 };
 
 /* How often the thread was given a CPU: the third number of schedstat. */
 static bool count_runs(struct target *t, pid_t tid, uint64_t *ret)
@@ -45,7 +47,7 @@ static bool accept_stop(struct pause_thread *th, int status)
 static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 {
 	uint64_t start = clock_now();
-	struct timespec nap = {0, 20000};
+	struct timespec nap = {0, NAP_NS};
 
 	for (;;) {
 		int status;
@@ -63,8 +65,11 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 		waited = clock_now() - start;
 		if (waited > STOP_NS)
 			break;
-		if (waited > SPIN_NS)
-			nanosleep(&nap, NULL);
+		if (waited <= SPIN_NS)
+			continue;
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < LONG_NAP_NS)
+			nap.tv_nsec += nap.tv_nsec / 4;
 	}
 	if (p->late_count < PAUSE_THREADS)
 		p->late[p->late_count++] = th->tid;

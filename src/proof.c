@@ -5,11 +5,11 @@
 
 enum {
 	CONTEXTS_MAX = 1 << 20,
-	/* Belief by repetition: always found again this often, or in a third of this many looks. A torn context is
-	 * found again as often as its program tears the same way twice: a few percent. */
-	AGREE_ALWAYS = 8,
-	SEEN_MANY = 48,
-	AGREE_MANY = SEEN_MANY / 3,
+	/* Belief by repetition: found again each time, or nearly so in many. A torn context is found again as often as
+	 * its program happens to tear the same way twice in a row: where two calls alternate, up to a third. */
+	AGAIN_ALWAYS = 20,
+	SEEN_MANY = 64,
+	AGAIN_MANY = SEEN_MANY * 3 / 4,
 };
 
 static const uint64_t PROVEN = 1ull << 63;
@@ -22,7 +22,7 @@ static uint64_t seen_of(uint64_t word)
 	return word & 0xffff;
 }
 
-static uint64_t agreed_of(uint64_t word)
+static uint64_t again_of(uint64_t word)
 {
 	return word >> 16 & 0xffff;
 }
@@ -86,43 +86,23 @@ size_t proof_unproven(struct proof *p, const struct raw_frame *frames, size_t n,
 	return 0;
 }
 
-/* Frames that both looks share from the root on; the one above them may have moved on within the same code. */
-static size_t shared_from_root(const struct raw_frame *a, size_t n, const struct raw_frame *b, size_t m)
+void proof_witness(struct proof *p, const struct raw_frame *frames, size_t n, bool deep, size_t agreed)
 {
-	size_t same = 0;
-
-	while (same < n && same < m) {
-		const struct raw_frame *x = &a[n - 1 - same], *y = &b[m - 1 - same];
-
-		if (x->code != y->code || x->stamp != y->stamp)
-			break;
-		same++;
-		if (x->pos != y->pos)
-			break;
-	}
-	return same;
-}
-
-void proof_compare(struct proof *p, const struct raw_frame *first, size_t n, bool deep, const struct raw_frame *second,
-		   size_t n2)
-{
-	size_t same = shared_from_root(first, n, second, n2);
-
-	hash_contexts(p, first, n, deep);
+	hash_contexts(p, frames, n, deep);
 	for (size_t i = 0; i < n; i++) {
 		bool fresh;
 		uint64_t *word = map64_put(&p->contexts, p->hashes[i], &fresh);
-		uint64_t seen, agreed;
+		uint64_t seen, again;
 
 		if (*word == PROVEN)
 			continue;
 		seen = seen_of(*word) + 1;
-		agreed = agreed_of(*word) + (n - i <= same);
-		if ((seen == agreed && agreed >= AGREE_ALWAYS) || (seen >= SEEN_MANY && agreed >= AGREE_MANY))
+		again = again_of(*word) + (n - i <= agreed);
+		if ((seen == again && again >= AGAIN_ALWAYS) || (seen >= SEEN_MANY && again >= AGAIN_MANY))
 			*word = PROVEN;
 		else if (seen >= SEEN_MANY)
 			*word = 0; /* judged afresh: what was torn once may be true later */
 		else
-			*word = agreed << 16 | seen;
+			*word = again << 16 | seen;
 	}
 }

@@ -12,7 +12,7 @@ enum { PROOF_CALLERS = 3 }; /* frames below one that belong to its context; with
  * of a frame is its code and the code and position of the next PROOF_CALLERS callers (fewer at the root, which counts).
  * A context is proven once it was seen in a stack that could not change while it was read; an unsure stack is true as
  * far as, from the root on, all its contexts are proven. Where nothing may be stopped, a context is believed when a
- * second look right after the first keeps finding it: a true one lasts, a torn one is gone.
+ * second read right after the first keeps finding it: a true one lasts, a torn one is gone.
  */
 struct proof {
 	struct map64 contexts; /* hash -> PROVEN, or how often it was seen and found again */
@@ -26,8 +26,7 @@ void proof_free(struct proof *p);
 void proof_learn(struct proof *p, const struct raw_frame *frames, size_t n, bool deep);
 /* How many frames at the leaf's end are not proven; n: none is. */
 size_t proof_unproven(struct proof *p, const struct raw_frame *frames, size_t n, bool deep);
-/* Two unsure looks at one thread, one right after the other. */
-void proof_compare(struct proof *p, const struct raw_frame *first, size_t n, bool deep, const struct raw_frame *second,
-		   size_t n2);
+/* An unsure stack of which a second read, right after the first, showed `agreed` frames from the root on again. */
+void proof_witness(struct proof *p, const struct raw_frame *frames, size_t n, bool deep, size_t agreed);
 
 #endif

@@ -38,7 +38,7 @@ struct sampler {
 	struct sampler_options options;
 	const struct runtime_ops *ops;
 	void *instance;
-	struct raw_stacks stacks, again; /* this look's, and a second read for comparison */
+	struct raw_stacks stacks;
 	struct pause pause;
 	pid_t still[PAUSE_THREADS];
 	struct budget budget;
@@ -51,6 +51,7 @@ struct sampler {
 	uint64_t good_ns; /* the last look that had a stack */
 	clockid_t cpu_clock; /* of the target */
 	bool fair;	     /* the coin's word for this look */
+	bool twice;	     /* nothing may be stopped: belief comes from reading twice */
 };
 
 struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
@@ -71,10 +72,10 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	s->ops = ops;
 	s->instance = instance;
 	raw_stacks_init(&s->stacks, o.depth);
-	raw_stacks_init(&s->again, o.depth);
 	budget_init(&s->budget, o.pause, o.max_pause, now);
 	proof_init(&s->proof);
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
+	s->twice = o.pause == PAUSE_NEVER;
 	s->settled_ns = s->good_ns = now;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -90,7 +91,6 @@ void sampler_free(struct sampler *s)
 		return;
 	pause_release(&s->pause);
 	raw_stacks_free(&s->stacks);
-	raw_stacks_free(&s->again);
 	proof_free(&s->proof);
 	identifier_free(&s->names);
 	activity_free(&s->activity);
@@ -147,21 +147,21 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 	 * moves the clock, or had the lock, which the runtime saw. */
 	bool quiet = s->fair && !s->pause.stopped;
 	uint64_t before = quiet ? cpu_time(s) : 0;
+	struct rt_look look = {.now_ns = now_ns, .still = s->still, .still_count = s->pause.count, .twice = s->twice};
 	struct err e;
 
-	s->ops->stopped(s->instance, s->still, s->pause.count);
 	raw_stacks_reset(&s->stacks);
-	e = s->ops->sample(s->instance, s->target, now_ns, &s->stacks);
+	e = s->ops->sample(s->instance, s->target, &look, &s->stacks);
 	quiet = quiet && before != UINT64_MAX && cpu_time(s) == before;
 	for (size_t i = 0; i < s->stacks.count; i++)
 		s->stacks.list[i].sure |= quiet && s->stacks.list[i].lock_free;
 	return e;
 }
 
-/* The walk lost its way, in a stack that changed under it. */
+/* The walk lost its way: in a stack that changed under it, or that is in the middle of a change. */
 static bool is_torn(const struct raw_stack *stack)
 {
-	return !stack->sure && (stack->err.code == ERR_CORRUPT || stack->err.code == ERR_FAULT);
+	return stack->err.code == ERR_CORRUPT || stack->err.code == ERR_FAULT;
 }
 
 /* Is there a stack that another read could do better? The lock may have changed hands, or a walk lost its way. */
@@ -250,22 +250,6 @@ static struct seen_thread *seen_thread(struct sampler *s, size_t i)
 	return seen;
 }
 
-/* A second read right after the first: what both show is likely to be true. Only where nothing may be stopped. */
-static void compare_again(struct sampler *s, uint64_t now_ns)
-{
-	raw_stacks_reset(&s->again);
-	if (failed(s->ops->sample(s->instance, s->target, now_ns, &s->again)))
-		return;
-	for (size_t i = 0; i < s->stacks.count && i < s->again.count; i++) {
-		const struct raw_stack *a = &s->stacks.list[i], *b = &s->again.list[i];
-
-		if (a->state_at != b->state_at || a->sure || failed(a->err) || failed(b->err))
-			continue;
-		proof_compare(&s->proof, &s->stacks.frames[a->first], a->count, a->deep, &s->again.frames[b->first],
-			      b->count);
-	}
-}
-
 /* The node of a stack that is not known yet; *skip frames of its leaf's end are not true for certain. */
 static struct err name_stack(struct sampler *s, const struct raw_stack *stack, node_id root, size_t *skip,
 			     node_id *node)
@@ -278,6 +262,8 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 		proof_learn(&s->proof, frames, stack->count, stack->deep);
 	else
 		*skip = proof_unproven(&s->proof, frames, stack->count, stack->deep);
+	if (*skip && s->twice)
+		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
 	e = identify(&s->names, &s->stacks, stack, *skip, root, node);
 	/* A leaf's position is free, but has to lie in its code: when it does not, the leaf is not true. */
 	if (failed(e) && !stack->sure && *skip < stack->count)
@@ -334,8 +320,6 @@ static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
 
 static void count_all(struct sampler *s, uint64_t now_ns)
 {
-	bool compared = false;
-
 	activity_begin(&s->activity, now_ns, s->stacks.count);
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
@@ -351,10 +335,6 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			continue;
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
 			e = name_stack(s, stack, seen->root, &skip, &node);
-			if (skip && !compared && s->options.pause == PAUSE_NEVER) {
-				compare_again(s, now_ns);
-				compared = true;
-			}
 		}
 		if (is_torn(stack)) {
 			e = identify(&s->names, &s->stacks, stack, skip = stack->count, seen->root, &node);

@@ -28,6 +28,7 @@ struct raw_stack {
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
+	uint32_t agreed;  /* rt_look.twice: frames from the root on that the second read showed again */
 	uint64_t codes;	  /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
 	struct err err;	  /* why this thread has no stack; others are unaffected */
 };
@@ -53,6 +54,14 @@ static inline uint64_t raw_code_bit(raddr_t code)
 {
 	return 1ull << ((code * 0x9E3779B97F4A7C15ull) >> 58);
 }
+
+/* One look, as the sampler wants it. */
+struct rt_look {
+	uint64_t now_ns;    /* CLOCK_MONOTONIC */
+	const pid_t *still; /* OS threads (target's ids) that are held and can't run */
+	size_t still_count;
+	bool twice;	    /* read the leaf's end of every stack a second time right after the first; see agreed */
+};
 
 /* A code object that was found to be another one than before at the same address. */
 struct raw_reuse {
@@ -93,17 +102,14 @@ struct runtime_ops {
 	void (*about)(void *instance, struct rt_about *ret);
 
 	/* HOT, once per tick: push one raw stack per interpreter thread, all fetched with as few reads as the layout
-	 * allows (one, when nothing moved). No allocation once warm, no strings. now_ns is CLOCK_MONOTONIC. */
-	struct err (*sample)(void *instance, struct target *t, uint64_t now_ns, struct raw_stacks *out);
+	 * allows (one, when nothing moved). No allocation once warm, no strings. */
+	struct err (*sample)(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out);
 
 	/*
 	 * HOT, before a pause: ids (target's namespace) of the OS threads that could change an interpreter stack now:
 	 * the lock's holder, or all where there is no lock. sample() then tells per stack whether it was sure.
 	 */
 	struct err (*mutators)(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret);
-	/* HOT: told before sample() which of them are stopped now; n = 0: none. */
-	void (*stopped)(void *instance, const pid_t *ns_tids, size_t n);
-
 	/* COLD, once per new frame. ERR_CORRUPT when the code object is not what the frame's stamp says. */
 	struct err (*resolve)(void *instance, struct target *t, const struct raw_frame *frame, struct strings *strings,
 			      struct frame_info *ret);

@@ -6,11 +6,11 @@
 #include "objects.h"
 
 enum {
-	NAME_CAP = 4096,	   /* bytes of a name kept */
-	FILENAME_CAP = 8192,	   /* bytes of a path kept: twice PATH_MAX */
-	LINES_CAP = 16 << 20,	   /* bytes of a line table */
-	CODE_CAP = 256 << 20,	   /* bytes of bytecode */
-	UNIT = 2,		   /* bytes of a code unit, in which 3.11+ states a code object's size */
+	NAME_CAP = 4096,      /* bytes of a name kept */
+	FILENAME_CAP = 8192,  /* bytes of a path kept: twice PATH_MAX */
+	LINES_CAP = 16 << 20, /* bytes of a line table */
+	CODE_CAP = 256 << 20, /* bytes of bytecode */
+	UNIT = 2,	      /* bytes of a code unit, in which 3.11+ states a code object's size */
 };
 
 /* The words of a code object, as they stand in the target. */
@@ -25,21 +25,24 @@ static struct err read_parts(struct memory *m, const struct cpy_layout *l, raddr
 	struct memory_range ranges[7];
 	size_t n = 0;
 
-	*ret = (struct parts){0};
-	ranges[n++] = (struct memory_range){code + l->code_name, &ret->name, sizeof(ret->name)};
-	ranges[n++] = (struct memory_range){code + l->code_filename, &ret->filename, sizeof(ret->filename)};
-	ranges[n++] = (struct memory_range){code + l->code_lines, &ret->lines, sizeof(ret->lines)};
-	ranges[n++] = (struct memory_range){code + l->code_first_line, &ret->first_line, sizeof(ret->first_line)};
+	*ret = (struct parts){ 0 };
+	ranges[n++] = (struct memory_range){ code + l->code_name, &ret->name, sizeof(ret->name) };
+	ranges[n++] = (struct memory_range){ code + l->code_filename, &ret->filename, sizeof(ret->filename) };
+	ranges[n++] = (struct memory_range){ code + l->code_lines, &ret->lines, sizeof(ret->lines) };
+	ranges[n++] =
+		(struct memory_range){ code + l->code_first_line, &ret->first_line, sizeof(ret->first_line) };
 	if (cpy_has(l->code_qualname))
-		ranges[n++] = (struct memory_range){code + l->code_qualname, &ret->qualname, sizeof(ret->qualname)};
+		ranges[n++] = (struct memory_range){ code + l->code_qualname, &ret->qualname,
+						     sizeof(ret->qualname) };
 	if (cpy_has(l->code_bytes))
-		ranges[n++] = (struct memory_range){code + l->code_bytes, &ret->bytes, sizeof(ret->bytes)};
+		ranges[n++] = (struct memory_range){ code + l->code_bytes, &ret->bytes, sizeof(ret->bytes) };
 	else if (cpy_has(l->code_adaptive))
-		ranges[n++] = (struct memory_range){code + l->var_size, &ret->units, sizeof(ret->units)};
+		ranges[n++] = (struct memory_range){ code + l->var_size, &ret->units, sizeof(ret->units) };
 	return memory_readv(m, ranges, n, NULL);
 }
 
-static struct err read_code_len(struct memory *m, const struct cpy_layout *l, const struct parts *parts, uint32_t *ret)
+static struct err read_code_len(struct memory *m, const struct cpy_layout *l, const struct parts *parts,
+				uint32_t *ret)
 {
 	uint64_t len = parts->units <= CODE_CAP ? parts->units * UNIT : UINT64_MAX;
 
@@ -54,7 +57,8 @@ static struct err read_code_len(struct memory *m, const struct cpy_layout *l, co
 	return OK;
 }
 
-static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr_t table, struct cpy_code *ret)
+static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr_t table,
+			     struct cpy_code *ret)
 {
 	uint64_t len;
 	struct err e = memory_u64(m, table + l->var_size, &len);
@@ -69,7 +73,8 @@ static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr
 }
 
 /* A name that can't be read is "": the frame is worth showing without it. */
-static struct err read_name(struct memory *m, const struct cpy_layout *l, raddr_t object, size_t cap, char **ret)
+static struct err read_name(struct memory *m, const struct cpy_layout *l, raddr_t object, size_t cap,
+			    char **ret)
 {
 	char *buf = xcalloc(cap, 1);
 	struct err e = object ? cpy_string(m, l, object, buf, cap) : OK;
@@ -84,7 +89,7 @@ struct err cpy_code_read(struct memory *m, const struct cpy_layout *l, raddr_t c
 	struct parts parts;
 	struct err e, name, file;
 
-	*ret = (struct cpy_code){0};
+	*ret = (struct cpy_code){ 0 };
 	e = read_parts(m, l, code, &parts);
 	if (failed(e))
 		return e;
@@ -113,5 +118,5 @@ void cpy_code_free(struct cpy_code *c)
 	free(c->qualname);
 	free(c->filename);
 	free(c->lines);
-	*c = (struct cpy_code){0};
+	*c = (struct cpy_code){ 0 };
 }

@@ -44,7 +44,18 @@ void copies_free(struct copies *c)
 	free(c->chunks);
 	free(c->pieces);
 	free(c->index);
+	free(c->order);
 	*c = (struct copies){0};
+}
+
+/* The walk needs this piece, in this order. */
+static void note_met(struct copies *c, struct piece *p, uint32_t tick)
+{
+	if (p->used == tick)
+		return;
+	p->used = tick;
+	xgrow(&c->order, &c->order_cap, c->order_count + 1, sizeof(*c->order));
+	c->order[c->order_count++] = (uint32_t)(p - c->pieces);
 }
 
 const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick)
@@ -60,8 +71,13 @@ const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t ti
 	p = find_piece(c, at);
 	if (!p)
 		return NULL;
-	p->used = tick;
+	note_met(c, p, tick);
 	return p->valid && len <= PIECE_BYTES ? p->bytes : NULL;
+}
+
+const struct piece *copies_known(const struct copies *c, raddr_t at)
+{
+	return find_piece(c, at);
 }
 
 struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick)
@@ -78,10 +94,10 @@ struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick)
 			index_rebuild(c);
 		}
 		p = &c->pieces[c->piece_count];
-		*p = (struct piece){.at = at};
+		*p = (struct piece){.at = at, .used = tick - 1};
 		index_add(c, (uint32_t)c->piece_count++);
 	}
-	p->used = tick;
+	note_met(c, p, tick);
 	return p;
 }
 
@@ -89,11 +105,14 @@ void copies_age(struct copies *c, uint32_t tick)
 {
 	size_t kept = 0;
 
+	if (tick % PIECE_KEPT_TICKS || !c->piece_count)
+		return;
 	for (size_t i = 0; i < c->piece_count; i++)
 		if (tick - c->pieces[i].used <= PIECE_KEPT_TICKS)
 			c->pieces[kept++] = c->pieces[i];
-	if (kept != c->piece_count) {
-		c->piece_count = kept;
-		index_rebuild(c);
-	}
+	if (kept == c->piece_count)
+		return;
+	c->piece_count = kept;
+	c->order_count = 0;
+	index_rebuild(c);
 }

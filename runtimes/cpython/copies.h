@@ -8,6 +8,8 @@ enum {
 	PIECE_BYTES = 160,     /* the largest frame header, and a word or two */
 	PIECES_MAX = 16384,    /* heap frames or generators of one thread */
 	PIECE_KEPT_TICKS = 64, /* not needed for so long: no longer read */
+	AGAIN_FRAMES = 8,      /* at the leaf's end are read twice, when asked for */
+	AGAIN_BYTES = 2048,    /* of the data stack's end, likewise */
 	CHUNKS_MAX = 4096,     /* data stack chunks of one thread */
 	CHUNK_BYTES_MAX = 64 << 20,
 };
@@ -26,9 +28,10 @@ struct chunk {
 struct piece {
 	raddr_t at;
 	uint32_t used;	/* last tick that needed it */
+	uint32_t twice; /* last tick that read it twice */
 	bool valid;	/* copied in this tick */
 	bool unreadable; /* when it was last tried */
-	uint8_t bytes[PIECE_BYTES];
+	uint8_t bytes[PIECE_BYTES], again[PIECE_BYTES];
 };
 
 struct copies {
@@ -38,6 +41,11 @@ struct copies {
 	size_t want_next; /* the largest need since want was last lowered */
 	struct piece *pieces;
 	size_t piece_count, piece_cap;
+	uint32_t *order; /* pieces in the order in which the last walk met them, leaf first */
+	size_t order_count, order_cap;
+	raddr_t again_at; /* second copy of the newest chunk's end */
+	size_t again_len;
+	uint8_t again[AGAIN_BYTES];
 	uint32_t *index; /* piece number plus one by address; open addressed */
 	size_t index_cap;
 };
@@ -45,6 +53,8 @@ struct copies {
 void copies_free(struct copies *c);
 /* The copied bytes at this address, or NULL. */
 const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick);
+/* The piece at this address; NULL: there is none. */
+const struct piece *copies_known(const struct copies *c, raddr_t at);
 /* A new piece, not valid yet; NULL when there are too many. */
 struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick);
 /* Forget the pieces that nobody asked for lately. */

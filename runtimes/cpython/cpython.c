@@ -53,14 +53,6 @@ static void about(void *instance, struct rt_about *ret)
 	snprintf(ret->lock, sizeof(ret->lock), "%s", c->l->free_threaded ? "" : "GIL");
 }
 
-static void stopped(void *instance, const pid_t *ns_tids, size_t n)
-{
-	struct cpy *c = instance;
-
-	c->still = ns_tids;
-	c->still_count = n;
-}
-
 static struct err resolve(void *instance, struct target *t, const struct raw_frame *frame, struct strings *strings,
 			  struct frame_info *ret)
 {
@@ -107,7 +99,6 @@ const struct runtime_ops runtime_cpython = {
 	.about = about,
 	.sample = cpy_sample,
 	.mutators = cpy_mutators,
-	.stopped = stopped,
 	.resolve = resolve,
 	.verify = verify,
 	.thread_name = thread_name,

@@ -35,6 +35,8 @@ struct cpy_thread {
 	bool valid; /* its state was read in this tick */
 	uint8_t state[STATE_BYTES]; /* the fields from state_low on */
 	struct copies copies;	    /* of its stack */
+	uint32_t walked;	    /* the tick of the last walk */
+	raddr_t top_again;	    /* the second read's top of the stack, see rt_look.twice */
 };
 
 struct cpy {
@@ -56,8 +58,7 @@ struct cpy {
 	bool **valid;		     /* where to note, for each, that it came; entries may be NULL */
 	size_t range_count, range_cap, valid_cap;
 	raddr_t holders[HOLDERS]; /* thread states, newest first */
-	const pid_t *still;	  /* held by the caller during this tick; borrowed */
-	size_t still_count;
+	const struct rt_look *look; /* this tick's; borrowed */
 	uint32_t tick;
 	uint64_t slow_ns;	/* when what seldom changes was read last */
 	uint64_t discovered_ns; /* when the lists were walked last */
@@ -73,14 +74,21 @@ bool cpy_threads_current(const struct cpy *c);
 
 /* sample.c */
 void cpy_sample_init(struct cpy *c);
-struct err cpy_sample(void *instance, struct target *t, uint64_t now_ns, struct raw_stacks *out);
+struct err cpy_sample(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out);
 struct err cpy_mutators(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret);
 
 /* walk.c: from the copies of this tick (and single reads of what was not foreseen) to the frames of the stack pushed
  * last. */
 struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out);
-/* Which ranges of this thread's stack the next read should bring. */
-void cpy_walk_plan(struct cpy *c, struct cpy_thread *th);
+/* The position that this frame's bytes say, as an offset into the code; false: there is none such. */
+bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame, uint64_t *ret);
+
+/* plan.c: which ranges of this thread's state and stack the next read should bring. */
+void cpy_plan_thread(struct cpy *c, struct cpy_thread *th);
+/* A second time what changes most; only with rt_look.twice. */
+void cpy_plan_again(struct cpy *c, struct cpy_thread *th);
+/* How many frames of the stack pushed last, from the root on, the second read showed again. */
+uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out);
 
 /* sample.c: one more range for this tick's read; *valid (may be NULL) becomes true when it came. */
 void cpy_range(struct cpy *c, raddr_t at, void *buf, size_t len, bool *valid);

@@ -5,14 +5,16 @@
 
 /*
  * The formats are described upstream in Objects/lnotab_notes.txt (to 3.10) and Objects/locations.md (3.11+,
- * InternalDocs/code_objects.md from 3.14 on). A position belongs to the first entry whose END is greater than it.
+ * InternalDocs/code_objects.md from 3.14 on). A position belongs to the first entry whose END is greater than
+ * it.
  */
 
 enum {
-	UNIT = 2,	      /* bytes of a code unit: what 3.11+ entries count */
+	UNIT = 2, /* bytes of a code unit: what 3.11+ entries count */
 	NO_LINE_310 = -128,
-	VARINT_BITS = 6,      /* a byte of a varint carries six, bit 6 says that another follows */
-	VARINT_MAX_SHIFT = 30, /* the sixth byte: a longer one does not fit 32 bits and was not written by CPython */
+	VARINT_BITS = 6, /* a byte of a varint carries six, bit 6 says that another follows */
+	VARINT_MAX_SHIFT =
+		30, /* the sixth byte: a longer one does not fit 32 bits and was not written by CPython */
 	LINE_MAX_VALUE = INT32_MAX,
 };
 
@@ -42,10 +44,11 @@ static struct cpy_place lnotab_place(bool is_signed, const uint8_t *table, size_
 			break;
 		line += is_signed ? (int8_t)table[i + 1] : table[i + 1];
 	}
-	return (struct cpy_place){.line = line_of(line)};
+	return (struct cpy_place){ .line = line_of(line) };
 }
 
-static bool pep626_place(const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset, struct cpy_place *ret)
+static bool pep626_place(const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
+			 struct cpy_place *ret)
 {
 	int64_t line = first_line;
 	uint64_t end = 0;
@@ -57,7 +60,7 @@ static bool pep626_place(const uint8_t *table, size_t len, uint32_t first_line, 
 		if (delta != NO_LINE_310)
 			line += delta;
 		if (end > offset) {
-			*ret = (struct cpy_place){.line = delta == NO_LINE_310 ? 0 : line_of(line)};
+			*ret = (struct cpy_place){ .line = delta == NO_LINE_310 ? 0 : line_of(line) };
 			return true;
 		}
 	}
@@ -124,7 +127,7 @@ static bool take_column(struct cursor *c, uint8_t code, uint32_t *column)
 static bool locations_place(const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
 			    struct cpy_place *ret)
 {
-	struct cursor c = {table, table + len};
+	struct cursor c = { table, table + len };
 	int64_t line = first_line;
 	uint64_t end = 0;
 
@@ -143,7 +146,7 @@ static bool locations_place(const uint8_t *table, size_t len, uint32_t first_lin
 		}
 		line += delta;
 		if (end > offset) {
-			*ret = (struct cpy_place){0};
+			*ret = (struct cpy_place){ 0 };
 			if (code == PLACE_NONE)
 				return true;
 			ret->line = line_of(line);
@@ -155,8 +158,8 @@ static bool locations_place(const uint8_t *table, size_t len, uint32_t first_lin
 	return false;
 }
 
-bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
-		    struct cpy_place *ret)
+bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line,
+		    uint64_t offset, struct cpy_place *ret)
 {
 	switch (kind) {
 	case LINES_LNOTAB_UNSIGNED:
@@ -171,7 +174,8 @@ bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, 
 	return false;
 }
 
-bool cpy_line_at(const struct cpy_layout *l, const struct cpy_code *c, uint64_t offset, uint32_t *line, uint32_t *column)
+bool cpy_line_at(const struct cpy_layout *l, const struct cpy_code *c, uint64_t offset, uint32_t *line,
+		 uint32_t *column)
 {
 	struct cpy_place place;
 

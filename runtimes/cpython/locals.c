@@ -25,7 +25,8 @@ struct variables {
 	size_t count;
 };
 
-static struct err tuple_length(struct memory *m, const struct cpy_layout *l, raddr_t tuple, size_t room, size_t *ret)
+static struct err tuple_length(struct memory *m, const struct cpy_layout *l, raddr_t tuple, size_t room,
+			       size_t *ret)
 {
 	uint64_t count;
 	struct err e = memory_u64(m, tuple + l->var_size, &count);
@@ -44,7 +45,8 @@ static struct err add_names(struct memory *m, const struct cpy_layout *l, raddr_
 	struct err e = tuple_length(m, l, tuple, LOCALS_MAX - vars->count, &count);
 
 	if (!failed(e) && count)
-		e = memory_read(m, tuple + l->tuple_items, vars->names + vars->count, count * sizeof(raddr_t));
+		e = memory_read(m, tuple + l->tuple_items, vars->names + vars->count,
+				count * sizeof(raddr_t));
 	if (failed(e))
 		return e;
 	memset(vars->kinds + vars->count, kind, count);
@@ -56,9 +58,9 @@ static struct err count_arguments(struct memory *m, const struct cpy_layout *l, 
 {
 	uint32_t positional, keyword = 0, flags;
 	struct memory_range ranges[] = {
-		{code + l->code_argcount, &positional, sizeof(positional)},
-		{code + l->code_flags, &flags, sizeof(flags)},
-		{code + l->code_kwonly, &keyword, sizeof(keyword)},
+		{ code + l->code_argcount, &positional, sizeof(positional) },
+		{ code + l->code_flags, &flags, sizeof(flags) },
+		{ code + l->code_kwonly, &keyword, sizeof(keyword) },
 	};
 	struct err e = memory_readv(m, ranges, cpy_has(l->code_kwonly) ? 3 : 2, NULL);
 
@@ -68,13 +70,26 @@ static struct err count_arguments(struct memory *m, const struct cpy_layout *l, 
 	return OK;
 }
 
+/* An argument that is a cell has two places. Python 2 leaves its first value in the other one: hide that. */
+static void hide_arguments_in_cells(struct variables *vars)
+{
+	for (size_t i = 0; i < vars->count; i++) {
+		for (size_t j = i + 1; vars->kinds[i] == 'l' && j < vars->count; j++) {
+			if (vars->kinds[j] == 'c' &&
+			    vars->names[j] == vars->names[i]) /* names are interned */
+				vars->kinds[i] = 0;
+		}
+	}
+}
+
 /* To 3.10: three tuples, whose variables follow each other in the frame. */
-static struct err three_tuples(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
+static struct err three_tuples(struct memory *m, const struct cpy_layout *l, raddr_t code,
+			       struct variables *ret)
 {
 	const struct {
 		int32_t field;
 		char kind;
-	} parts[] = {{l->code_varnames, 'l'}, {l->code_cellvars, 'c'}, {l->code_freevars, 'f'}};
+	} parts[] = { { l->code_varnames, 'l' }, { l->code_cellvars, 'c' }, { l->code_freevars, 'f' } };
 
 	for (size_t i = 0; i < countof(parts); i++) {
 		raddr_t tuple;
@@ -85,35 +100,42 @@ static struct err three_tuples(struct memory *m, const struct cpy_layout *l, rad
 		if (failed(e))
 			return e;
 	}
+	hide_arguments_in_cells(ret);
 	return OK;
 }
 
 /* 3.11+: one tuple of names, and a byte for each that says what it is. */
-static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
+static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, raddr_t code,
+				  struct variables *ret)
 {
 	uint8_t kinds[LOCALS_MAX];
 	raddr_t names, bytes;
 	size_t count;
 	struct memory_range ranges[] = {
-		{code + l->code_localsplusnames, &names, sizeof(names)},
-		{code + l->code_localspluskinds, &bytes, sizeof(bytes)},
+		{ code + l->code_localsplusnames, &names, sizeof(names) },
+		{ code + l->code_localspluskinds, &bytes, sizeof(bytes) },
 	};
 	struct err e = memory_readv(m, ranges, countof(ranges), NULL);
 
 	if (!failed(e))
 		e = add_names(m, l, names, 'l', ret);
 	if (!failed(e))
-		e = tuple_length(m, l, bytes, ret->count, &count); /* bytes state their length where tuples do */
+		e = tuple_length(m, l, bytes, ret->count,
+				 &count); /* bytes state their length where tuples do */
 	if (failed(e))
 		return e;
 	ret->count = count;
 	e = count ? memory_read(m, bytes + l->bytes_data, kinds, count) : OK;
 	for (size_t i = 0; i < count && !failed(e); i++)
-		ret->kinds[i] = kinds[i] & FAST_HIDDEN ? 0 : kinds[i] & FAST_FREE ? 'f' : kinds[i] & FAST_CELL ? 'c' : 'l';
+		ret->kinds[i] = kinds[i] & FAST_HIDDEN ? 0
+				: kinds[i] & FAST_FREE ? 'f'
+				: kinds[i] & FAST_CELL ? 'c'
+						       : 'l';
 	return e;
 }
 
-static struct err list_variables(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
+static struct err list_variables(struct memory *m, const struct cpy_layout *l, raddr_t code,
+				 struct variables *ret)
 {
 	size_t arguments;
 	struct err e = cpy_has(l->code_localsplusnames) ? names_and_kinds(m, l, code, ret)
@@ -159,13 +181,13 @@ static void show(struct memory *m, const struct cpy_layout *l, raddr_t name_at, 
 			return;
 		cpy_repr(m, l, object, value, sizeof(value));
 	}
-	fn(arg, &(struct rt_local){.name = name, .value = value, .kind = kind});
+	fn(arg, &(struct rt_local){ .name = name, .value = value, .kind = kind });
 }
 
-struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code, rt_local_fn *fn,
-		      void *arg)
+struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code,
+		      rt_local_fn *fn, void *arg)
 {
-	struct variables vars = {.count = 0};
+	struct variables vars = { .count = 0 };
 	raddr_t words[LOCALS_MAX];
 	struct err e = list_variables(m, l, code, &vars);
 

@@ -4,10 +4,12 @@
 #include "objects.h"
 
 enum {
-	BLOCK = 128,		/* entries read at a time */
-	ENTRIES_CAP = 1 << 22,	/* of one dict */
-	INDEX_LOG2_CAP = 40,	/* bytes of an index table, as a power of two */
-	KEY_CAP = 256,		/* bytes of a key that is looked for, with its end */
+	BLOCK = 128,	       /* entries read at a time */
+	ENTRIES_CAP = 1 << 22, /* of one dict */
+	INDEX_LOG2_CAP = 40,   /* bytes of an index table, as a power of two */
+	KEY_CAP = 256,	       /* bytes of a key that is looked for, with its end */
+	PREFIX_CAP = 32,       /* bytes of a key that are compared early */
+	HEAD_CAP = 96,	       /* bytes of a str object, from its length to there */
 	BASIC_SIZE_CAP = 1 << 24,
 	WORD = sizeof(raddr_t),
 };
@@ -37,8 +39,8 @@ static struct err keys36(struct memory *m, const struct cpy_layout *l, raddr_t k
 {
 	uint64_t size;
 	struct memory_range ranges[] = {
-		{keys + l->keys_size, &size, sizeof(size)},
-		{keys + l->keys_entries, &ret->count, sizeof(ret->count)},
+		{ keys + l->keys_size, &size, sizeof(size) },
+		{ keys + l->keys_entries, &ret->count, sizeof(ret->count) },
 	};
 	struct err e = memory_readv(m, ranges, countof(ranges), NULL);
 
@@ -55,9 +57,9 @@ static struct err keys311(struct memory *m, const struct cpy_layout *l, raddr_t 
 {
 	uint8_t log2_index, kind;
 	struct memory_range ranges[] = {
-		{keys + l->keys_log2_index, &log2_index, sizeof(log2_index)},
-		{keys + l->keys_kind, &kind, sizeof(kind)},
-		{keys + l->keys_entries, &ret->count, sizeof(ret->count)},
+		{ keys + l->keys_log2_index, &log2_index, sizeof(log2_index) },
+		{ keys + l->keys_kind, &kind, sizeof(kind) },
+		{ keys + l->keys_entries, &ret->count, sizeof(ret->count) },
 	};
 	struct err e = memory_readv(m, ranges, countof(ranges), NULL);
 
@@ -81,23 +83,23 @@ static struct err dict_table(struct memory *m, const struct cpy_layout *l, raddr
 	uint64_t flags;
 	struct err e = cpy_type_flags(m, l, dict, &type, &flags);
 
-	*ret = (struct table){.hashed = true};
+	*ret = (struct table){ .hashed = true };
 	if (failed(e))
 		return e;
 	if (!(flags & CPY_TYPE_DICT))
 		return err_at(ERR_CORRUPT, dict, "not a dict");
 	if (l->dict == DICT_PY2) {
 		struct memory_range ranges[] = {
-			{dict + l->dict_mask, &ret->count, sizeof(ret->count)},
-			{dict + l->dict_table, &ret->entries, WORD},
+			{ dict + l->dict_mask, &ret->count, sizeof(ret->count) },
+			{ dict + l->dict_table, &ret->entries, WORD },
 		};
 		e = memory_readv(m, ranges, countof(ranges), NULL);
 		ret->count++;
 		return failed(e) ? e : check_table(ret);
 	}
 	struct memory_range ranges[] = {
-		{dict + l->dict_keys, &keys, WORD},
-		{dict + l->dict_values, &ret->values, WORD},
+		{ dict + l->dict_keys, &keys, WORD },
+		{ dict + l->dict_values, &ret->values, WORD },
 	};
 	e = memory_readv(m, ranges, countof(ranges), NULL);
 	if (failed(e))
@@ -108,15 +110,15 @@ static struct err dict_table(struct memory *m, const struct cpy_layout *l, raddr
 }
 
 /* One block: entry by entry as the target has them, then those that have a value. */
-static struct err read_block(struct memory *m, const struct table *t, uint64_t first, size_t n, struct entry *ret,
-			     size_t *kept)
+static struct err read_block(struct memory *m, const struct table *t, uint64_t first, size_t n,
+			     struct entry *ret, size_t *kept)
 {
 	uint64_t raw[BLOCK * 3];
 	raddr_t values[BLOCK];
 	size_t words = t->hashed ? 3 : 2;
 	struct memory_range ranges[] = {
-		{t->entries + first * words * WORD, raw, n * words * WORD},
-		{t->values + first * WORD, values, n * WORD},
+		{ t->entries + first * words * WORD, raw, n * words * WORD },
+		{ t->values + first * WORD, values, n * WORD },
 	};
 	struct err e = memory_readv(m, ranges, t->values ? 2 : 1, NULL);
 
@@ -125,7 +127,8 @@ static struct err read_block(struct memory *m, const struct table *t, uint64_t f
 		return e;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t *w = raw + i * words;
-		struct entry entry = {t->hashed ? w[0] : 0, w[words - 2], t->values ? values[i] : w[words - 1]};
+		struct entry entry = { t->hashed ? w[0] : 0, w[words - 2],
+				       t->values ? values[i] : w[words - 1] };
 
 		if (entry.key && entry.value)
 			ret[(*kept)++] = entry;
@@ -169,22 +172,26 @@ static bool each_entry(void *arg, const struct entry *entries, size_t n)
 	return true;
 }
 
-struct err cpy_dict_each(struct memory *m, const struct cpy_layout *l, raddr_t dict, size_t max, cpy_dict_fn *fn,
-			 void *arg)
+struct err cpy_dict_each(struct memory *m, const struct cpy_layout *l, raddr_t dict, size_t max,
+			 cpy_dict_fn *fn, void *arg)
 {
-	struct each each = {fn, arg, max};
+	struct each each = { fn, arg, max };
 	struct table t;
 	struct err e = dict_table(m, l, dict, &t);
 
 	return failed(e) ? e : each_block(m, &t, each_entry, &each);
 }
 
-/* Search for a str key: the length of every key of a block in one read, then the text of those that fit. */
+/*
+ * Search for a str key. The beginnings of all keys of a block come in one read and tell most of them apart;
+ * what is left is compared as text.
+ */
 struct search {
 	struct memory *m;
 	const struct cpy_layout *l;
 	const char *key;
 	uint64_t length, hash; /* hash: for ints */
+	size_t prefix;	       /* bytes of the key that are compared early; 0 when it is not ASCII */
 	raddr_t value;
 };
 
@@ -195,22 +202,44 @@ static bool key_is(struct search *s, raddr_t key)
 	return !failed(cpy_string(s->m, s->l, key, name, sizeof(name))) && strcmp(name, s->key) == 0;
 }
 
+/* `head`: from the length field on, that is length, state, and the first characters. */
+static bool key_may_be(const struct search *s, const uint8_t *head)
+{
+	const struct cpy_layout *l = s->l;
+	uint64_t length;
+	uint32_t state;
+
+	memcpy(&length, head, sizeof(length));
+	if (length != s->length)
+		return false;
+	if (s->prefix == 0)
+		return true;
+	memcpy(&state, head + l->unicode_state - l->unicode_length, sizeof(state));
+	/* Of other strings the characters are elsewhere. */
+	return !cpy_state_is_ascii(l, state) ||
+	       memcmp(head + l->unicode_ascii - l->unicode_length, s->key, s->prefix) == 0;
+}
+
 static bool search_str(void *arg, const struct entry *entries, size_t n)
 {
 	struct search *s = arg;
-	int32_t at = s->l->strings == STRINGS_PY2 ? s->l->var_size : s->l->unicode_length;
+	bool py2 = s->l->strings == STRINGS_PY2;
+	int32_t at = py2 ? s->l->var_size : s->l->unicode_length;
+	size_t len = s->prefix ? (size_t)(s->l->unicode_ascii - at) + s->prefix : sizeof(uint64_t), done;
 	struct memory_range ranges[BLOCK];
-	uint64_t lengths[BLOCK];
-	size_t done;
+	uint8_t heads[BLOCK * HEAD_CAP];
 
 	for (size_t i = 0; i < n; i++)
-		ranges[i] = (struct memory_range){entries[i].key + at, &lengths[i], sizeof(lengths[i])};
-	/* A key that can't be read hides only itself: reading goes on behind it. */
+		ranges[i] = (struct memory_range){ entries[i].key + at, heads + i * HEAD_CAP, len };
+	/* A key whose beginning can't be read is shorter, at the end of what is mapped, or damaged. */
 	for (size_t from = 0; from < n; from += done + 1) {
-		if (!failed(memory_readv(s->m, ranges + from, n - from, &done)))
-			done = n - from;
-		for (size_t i = from; i < from + done; i++) {
-			if (lengths[i] != s->length || !key_is(s, entries[i].key))
+		bool all = !failed(memory_readv(s->m, ranges + from, n - from, &done));
+		size_t end = all ? n : from + done + 1;
+
+		for (size_t i = from; i < end; i++) {
+			bool known = all || i + 1 < end;
+
+			if ((known && !key_may_be(s, heads + i * HEAD_CAP)) || !key_is(s, entries[i].key))
 				continue;
 			s->value = entries[i].value;
 			return false;
@@ -258,10 +287,16 @@ static struct search search_for(struct memory *m, const struct cpy_layout *l, co
 	/* Python 2's str counts bytes. */
 	uint64_t length = l->strings == STRINGS_PY2 ? strlen(key) : characters(key);
 
-	return (struct search){.m = m, .l = l, .key = key, .length = length};
+	size_t prefix = length < PREFIX_CAP ? length : PREFIX_CAP;
+
+	if (l->strings == STRINGS_PY2 || length != strlen(key) ||
+	    (size_t)(l->unicode_ascii - l->unicode_length) + prefix > HEAD_CAP)
+		prefix = 0;
+	return (struct search){ .m = m, .l = l, .key = key, .length = length, .prefix = prefix };
 }
 
-struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict, const char *key, raddr_t *ret)
+struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict, const char *key,
+			raddr_t *ret)
 {
 	struct search s = search_for(m, l, key);
 	struct table t;
@@ -270,9 +305,10 @@ struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t di
 	return failed(e) ? e : search(&t, search_str, &s, ret);
 }
 
-struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict, uint64_t key, raddr_t *ret)
+struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict, uint64_t key,
+			    raddr_t *ret)
 {
-	struct search s = {.m = m, .l = l, .hash = key};
+	struct search s = { .m = m, .l = l, .hash = key };
 	struct table t;
 	struct err e = dict_table(m, l, dict, &t);
 
@@ -285,9 +321,9 @@ static struct err dict_by_offset(struct memory *m, const struct cpy_layout *l, r
 {
 	int64_t offset, basic, item, count = 0;
 	struct memory_range ranges[] = {
-		{type + l->type_dictoffset, &offset, sizeof(offset)},
-		{type + l->type_basicsize, &basic, sizeof(basic)},
-		{type + l->type_itemsize, &item, sizeof(item)},
+		{ type + l->type_dictoffset, &offset, sizeof(offset) },
+		{ type + l->type_basicsize, &basic, sizeof(basic) },
+		{ type + l->type_itemsize, &item, sizeof(item) },
 	};
 	struct err e = memory_readv(m, ranges, countof(ranges), NULL);
 
@@ -295,8 +331,9 @@ static struct err dict_by_offset(struct memory *m, const struct cpy_layout *l, r
 		e = memory_u64(m, object + l->var_size, (uint64_t *)&count);
 	if (failed(e))
 		return e;
-	if (basic < 0 || basic > BASIC_SIZE_CAP || item < 0 || item > BASIC_SIZE_CAP || offset > BASIC_SIZE_CAP ||
-	    offset < -BASIC_SIZE_CAP || count > ENTRIES_CAP || count < -ENTRIES_CAP)
+	if (basic < 0 || basic > BASIC_SIZE_CAP || item < 0 || item > BASIC_SIZE_CAP ||
+	    offset > BASIC_SIZE_CAP || offset < -BASIC_SIZE_CAP || count > ENTRIES_CAP ||
+	    count < -ENTRIES_CAP)
 		return err_at(ERR_CORRUPT, type, "size of object");
 	if (offset == 0)
 		return err_at(ERR_UNSUPPORTED, object, "no __dict__");
@@ -322,7 +359,8 @@ static struct err inline_values(struct memory *m, const struct cpy_layout *l, ra
 		return e;
 	if (size > BASIC_SIZE_CAP)
 		return err_at(ERR_CORRUPT, type, "size of object");
-	/* _dictvalues begins with the bytes capacity, size, embedded, valid (Include/internal/pycore_dict.h). */
+	/* _dictvalues begins with the bytes capacity, size, embedded, valid (Include/internal/pycore_dict.h).
+	 */
 	e = memory_read(m, object + size + 3, &valid, sizeof(valid));
 	if (!failed(e) && valid)
 		*values = object + size;
@@ -356,11 +394,12 @@ static struct err instance_storage(struct memory *m, const struct cpy_layout *l,
 	return OK;
 }
 
-struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object, const char *name, raddr_t *ret)
+struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object, const char *name,
+			 raddr_t *ret)
 {
 	struct search s = search_for(m, l, name);
 	raddr_t type, values, dict, keys;
-	struct table t = {0};
+	struct table t = { 0 };
 	uint64_t flags;
 	struct err e = cpy_type_flags(m, l, object, &type, &flags);
 
@@ -369,7 +408,8 @@ struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t o
 	if (failed(e))
 		return e;
 	if (!values)
-		return dict ? cpy_dict_get(m, l, dict, name, ret) : err_at(ERR_UNSUPPORTED, object, "no attributes");
+		return dict ? cpy_dict_get(m, l, dict, name, ret)
+			    : err_at(ERR_UNSUPPORTED, object, "no attributes");
 	e = memory_ptr(m, type + l->heap_type_cached_keys, &keys);
 	if (!failed(e))
 		e = keys_table(m, l, keys, &t);

@@ -5,14 +5,15 @@
 #include "text.h"
 
 enum {
-	CHUNK = 1024,		/* characters read at a time */
-	BYTES_CHUNK = 16384,	/* bytes of a Python 2 str that become text */
+	CHUNK = 1024,	     /* characters read at a time */
+	BYTES_CHUNK = 16384, /* bytes of a Python 2 str that become text */
 	TYPE_NAME_CAP = 128,
-	LENGTH_CAP = 1 << 30,	/* characters of a string: more is taken for damage */
+	LENGTH_CAP = 1 << 30, /* characters of a string: more is taken for damage */
 	MAX_CODE_POINT = 0x10FFFF,
 };
 
-struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type, uint64_t *ret)
+struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type,
+			  uint64_t *ret)
 {
 	struct err e = memory_ptr(m, object + l->object_type, type);
 
@@ -37,24 +38,38 @@ struct err cpy_type_of(struct memory *m, const struct cpy_layout *l, raddr_t obj
 	return OK;
 }
 
+enum { STATE_KIND = 7, STATE_COMPACT = 1 << 3, STATE_ASCII = 1 << 4 };
+
 /* The bits of PyASCIIObject.state above `interned`: kind 3, compact 1, ascii 1. */
-static struct err pep393_find(struct memory *m, const struct cpy_layout *l, raddr_t object, struct cpy_chars *ret)
+static uint32_t state_bits(const struct cpy_layout *l, uint32_t state)
+{
+	return state >> (l->strings == STRINGS_PEP393_BYTE ? 8 : 2);
+}
+
+bool cpy_state_is_ascii(const struct cpy_layout *l, uint32_t state)
+{
+	return (~state_bits(l, state) & (STATE_COMPACT | STATE_ASCII)) == 0;
+}
+
+static struct err pep393_find(struct memory *m, const struct cpy_layout *l, raddr_t object,
+			      struct cpy_chars *ret)
 {
 	uint32_t state;
 	struct memory_range ranges[] = {
-		{object + l->unicode_length, &ret->length, sizeof(ret->length)},
-		{object + l->unicode_state, &state, sizeof(state)},
+		{ object + l->unicode_length, &ret->length, sizeof(ret->length) },
+		{ object + l->unicode_state, &state, sizeof(state) },
 	};
 	struct err e = memory_readv(m, ranges, countof(ranges), NULL);
 
 	if (failed(e))
 		return e;
-	state >>= l->strings == STRINGS_PEP393_BYTE ? 8 : 2;
-	ret->unit = state & 7;
-	ret->ascii = state >> 4 & 1;
+	state = state_bits(l, state);
+	ret->unit = state & STATE_KIND;
+	ret->ascii = state & STATE_ASCII;
 	if (ret->unit != 1 && ret->unit != 2 && ret->unit != 4)
 		return err_at(ERR_CORRUPT, object, "kind of string");
-	if (!(state >> 3 & 1)) /* instances of subclasses, and what old C code made: the pointer ends the struct */
+	if (!(state & STATE_COMPACT)) /* instances of subclasses, and what old C code made: the pointer ends
+					 the struct */
 		return memory_ptr(m, object + l->unicode_compact, &ret->data);
 	ret->data = object + (ret->ascii ? l->unicode_ascii : l->unicode_compact);
 	return OK;
@@ -66,7 +81,7 @@ struct err cpy_chars_find(struct memory *m, const struct cpy_layout *l, raddr_t 
 	uint64_t flags;
 	struct err e = cpy_type_flags(m, l, object, &type, &flags);
 
-	*ret = (struct cpy_chars){0};
+	*ret = (struct cpy_chars){ 0 };
 	if (failed(e))
 		return e;
 	if (flags & CPY_TYPE_BYTES) {
@@ -89,8 +104,8 @@ struct err cpy_chars_find(struct memory *m, const struct cpy_layout *l, raddr_t 
 }
 
 /*
- * Python 2 is built with 2 or with 4 bytes a character and does not say so in its objects. Read as 4 bytes, two
- * characters of a narrow build are no code point, unless the second one is a control character.
+ * Python 2 is built with 2 or with 4 bytes a character and does not say so in its objects. Read as 4 bytes,
+ * two characters of a narrow build are no code point, unless the second one is a control character.
  */
 static bool py2_is_wide(struct memory *m, const struct cpy_chars *chars)
 {
@@ -106,7 +121,8 @@ static bool py2_is_wide(struct memory *m, const struct cpy_chars *chars)
 	return chars->length >= CHUNK || buf[n - 1] == 0;
 }
 
-/* `n` units that lie packed at the front of buf become one to an element. Backwards, for the front is in the way. */
+/* `n` units that lie packed at the front of buf become one to an element. Backwards, for the front is in the
+ * way. */
 static void spread(uint32_t *buf, size_t n, uint8_t unit)
 {
 	const uint8_t *packed = (const uint8_t *)buf;
@@ -135,7 +151,8 @@ static size_t join_surrogates(uint32_t *buf, size_t n)
 	return out;
 }
 
-struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap, size_t *ret)
+struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap,
+			  size_t *ret)
 {
 	uint8_t unit = chars->unit ? chars->unit : py2_is_wide(m, chars) ? 4 : 2;
 	size_t n = chars->length < cap ? chars->length : cap;

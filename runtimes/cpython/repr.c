@@ -1,4 +1,5 @@
-/* repr.c - any object as bounded text, written as repr() would where that can be done without running code. */
+/* repr.c - any object as bounded text, written as repr() would where that can be done without running code.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,18 +50,20 @@ static void escape(struct text *out, uint32_t c)
 }
 
 /*
- * What repr() escapes, as far as a table this short can say: controls, separators, format characters, surrogates and
- * private use. A rarer character that is shown as itself does no harm, one that steers a terminal would.
+ * What repr() escapes, as far as a table this short can say: controls, separators, format characters,
+ * surrogates and private use. A rarer character that is shown as itself does no harm, one that steers a
+ * terminal would.
  */
 static bool is_printable(uint32_t c)
 {
 	static const struct {
 		uint32_t first, last;
 	} escaped[] = {
-		{0x00, 0x1F},	    {0x7F, 0xA0},	{0xAD, 0xAD},	    {0x600, 0x605},	 {0x61C, 0x61C},
-		{0x6DD, 0x6DD},	    {0x70F, 0x70F},	{0x1680, 0x1680},   {0x180E, 0x180E},	 {0x2000, 0x200F},
-		{0x2028, 0x202F},   {0x205F, 0x206F},	{0x3000, 0x3000},   {0xD800, 0xF8FF},	 {0xFEFF, 0xFEFF},
-		{0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},	{0x1FFFE, 0x1FFFF}, {0xE0000, 0xE00FF},	 {0xF0000, 0x10FFFF},
+		{ 0x00, 0x1F },	    { 0x7F, 0xA0 },	  { 0xAD, 0xAD },	{ 0x600, 0x605 },
+		{ 0x61C, 0x61C },   { 0x6DD, 0x6DD },	  { 0x70F, 0x70F },	{ 0x1680, 0x1680 },
+		{ 0x180E, 0x180E }, { 0x2000, 0x200F },	  { 0x2028, 0x202F },	{ 0x205F, 0x206F },
+		{ 0x3000, 0x3000 }, { 0xD800, 0xF8FF },	  { 0xFEFF, 0xFEFF },	{ 0xFFF0, 0xFFFB },
+		{ 0xFFFE, 0xFFFF }, { 0x1FFFE, 0x1FFFF }, { 0xE0000, 0xE00FF }, { 0xF0000, 0x10FFFF },
 	};
 
 	for (size_t i = 0; i < countof(escaped); i++) {
@@ -166,7 +169,8 @@ static bool is_free_slot(struct repr *r, raddr_t key, uint64_t hash, bool delete
 	if (r->l->dict != DICT_PY2)
 		return hash == UINT64_MAX; /* the hash of no object */
 	/* Python 2 marks a deleted one by a string of its own. */
-	return deleted && !failed(cpy_string(r->m, r->l, key, name, sizeof(name))) && strcmp(name, "<dummy key>") == 0;
+	return deleted && !failed(cpy_string(r->m, r->l, key, name, sizeof(name))) &&
+	       strcmp(name, "<dummy key>") == 0;
 }
 
 static struct err repr_set_items(struct repr *r, raddr_t table, uint64_t mask, bool deleted)
@@ -194,10 +198,10 @@ static struct err repr_set(struct repr *r, raddr_t object, bool frozen)
 	uint64_t used, fill = 0, mask;
 	raddr_t table;
 	struct memory_range ranges[] = {
-		{object + r->l->set_used, &used, sizeof(used)},
-		{object + r->l->set_mask, &mask, sizeof(mask)},
-		{object + r->l->set_table, &table, sizeof(table)},
-		{object + r->l->set_fill, &fill, sizeof(fill)},
+		{ object + r->l->set_used, &used, sizeof(used) },
+		{ object + r->l->set_mask, &mask, sizeof(mask) },
+		{ object + r->l->set_table, &table, sizeof(table) },
+		{ object + r->l->set_fill, &fill, sizeof(fill) },
 	};
 	struct err e = memory_readv(r->m, ranges, countof(ranges), NULL);
 
@@ -225,8 +229,8 @@ static enum shape shape_of(const struct cpy_type *type)
 		const char *name;
 		enum shape shape;
 	} shapes[] = {
-		{"list", SHAPE_LIST}, {"tuple", SHAPE_TUPLE},	      {"dict", SHAPE_DICT},
-		{"set", SHAPE_SET},   {"frozenset", SHAPE_FROZENSET},
+		{ "list", SHAPE_LIST }, { "tuple", SHAPE_TUPLE },	  { "dict", SHAPE_DICT },
+		{ "set", SHAPE_SET },	{ "frozenset", SHAPE_FROZENSET },
 	};
 
 	for (size_t i = 0; i < countof(shapes); i++) {
@@ -239,8 +243,11 @@ static enum shape shape_of(const struct cpy_type *type)
 static struct err repr_container(struct repr *r, raddr_t object, enum shape shape)
 {
 	static const char *const closed[] = {
-		[SHAPE_LIST] = "[...]", [SHAPE_TUPLE] = "(...)",	       [SHAPE_DICT] = "{...}",
-		[SHAPE_SET] = "{...}",	[SHAPE_FROZENSET] = "frozenset({...})",
+		[SHAPE_LIST] = "[...]",
+		[SHAPE_TUPLE] = "(...)",
+		[SHAPE_DICT] = "{...}",
+		[SHAPE_SET] = "{...}",
+		[SHAPE_FROZENSET] = "frozenset({...})",
 	};
 	struct repr inner = *r;
 	struct err e = OK;
@@ -283,7 +290,8 @@ static struct err repr_int(struct repr *r, raddr_t object, const struct cpy_type
 	return e;
 }
 
-/* A class made by the program may have a repr of its own, which can't be run: only built-in types are opened. */
+/* A class made by the program may have a repr of its own, which can't be run: only built-in types are opened.
+ */
 static struct err repr_exact(struct repr *r, raddr_t object, const struct cpy_type *type)
 {
 	enum shape shape = shape_of(type);
@@ -331,7 +339,7 @@ static void repr_object(struct repr *r, raddr_t object)
 void cpy_repr(struct memory *m, const struct cpy_layout *l, raddr_t object, char *buf, size_t cap)
 {
 	struct text text;
-	struct repr r = {.m = m, .l = l, .out = &text};
+	struct repr r = { .m = m, .l = l, .out = &text };
 
 	text_init(&text, buf, cap);
 	repr_object(&r, object);

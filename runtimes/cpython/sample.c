@@ -99,13 +99,10 @@ static size_t plan(struct cpy *c, bool slow)
 	if (slow)
 		plan_slow(c);
 	plan_lock(c, 0);
-	for (size_t i = 0; i < c->thread_count; i++) {
-		struct cpy_thread *th = &c->threads[i];
-
-		th->valid = false;
-		cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
-		cpy_walk_plan(c, th);
-	}
+	for (size_t i = 0; i < c->thread_count; i++)
+		cpy_plan_thread(c, &c->threads[i]);
+	for (size_t i = 0; c->look->twice && i < c->thread_count; i++)
+		cpy_plan_again(c, &c->threads[i]);
 	codes_from = c->range_count;
 	codes_plan(&c->codes, code_range, c);
 	plan_lock(c, 1);
@@ -164,8 +161,8 @@ static void remember_holder(struct cpy *c, raddr_t holder)
 
 static bool is_still(const struct cpy *c, const struct cpy_thread *th)
 {
-	for (size_t i = 0; th && i < c->still_count; i++)
-		if (c->still[i] == th->ns_tid)
+	for (size_t i = 0; th && i < c->look->still_count; i++)
+		if (c->look->still[i] == th->ns_tid)
 			return true;
 	return false;
 }
@@ -175,7 +172,7 @@ static bool is_sure(struct cpy *c, const struct cpy_thread *th, const struct cpy
 {
 	raddr_t holder = holder_of(c, in, 0);
 
-	if (!c->still_count)
+	if (!c->look->still_count)
 		return false;
 	if (is_still(c, th))
 		return true;
@@ -205,12 +202,15 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 		stack->err = cpy_walk(c, th, t, out);
 	else
 		stack->err = err_at(ERR_FAULT, th->at, "reading a thread state");
+	if (c->look->twice && !failed(stack->err))
+		stack->agreed = cpy_agreed(c, th, out);
 	if (stack->state == RT_RUNNING)
 		remember_holder(c, th->at);
 }
 
-static struct err read_tick(struct cpy *c, struct target *t, uint64_t now_ns, bool *gap)
+static struct err read_tick(struct cpy *c, struct target *t, bool *gap)
 {
+	uint64_t now_ns = c->look->now_ns;
 	bool slow = now_ns - c->slow_ns >= SLOW_NS;
 	size_t codes_from;
 	struct err e = OK;
@@ -236,17 +236,19 @@ static struct err read_tick(struct cpy *c, struct target *t, uint64_t now_ns, bo
 	return read_all(c, t, codes_from, gap);
 }
 
-struct err cpy_sample(void *instance, struct target *t, uint64_t now_ns, struct raw_stacks *out)
+struct err cpy_sample(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out)
 {
 	struct cpy *c = instance;
 	bool gap;
-	struct err e = read_tick(c, t, now_ns, &gap);
+	struct err e;
 
+	c->look = look;
+	e = read_tick(c, t, &gap);
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < c->thread_count; i++)
 		sample_thread(c, &c->threads[i], t, out);
-	codes_stamp(&c->codes, t->memory, out, c->tick, now_ns, !gap);
+	codes_stamp(&c->codes, t->memory, out, c->tick, look->now_ns, !gap);
 	return OK;
 }
 

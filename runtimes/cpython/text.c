@@ -9,7 +9,7 @@ enum { REPLACEMENT = 0xFFFD };
 
 void text_init(struct text *t, char *buf, size_t cap)
 {
-	*t = (struct text){.buf = buf, .cap = cap};
+	*t = (struct text){ .buf = buf, .cap = cap };
 	buf[0] = '\0';
 }
 
@@ -74,7 +74,7 @@ bool text_char(struct text *t, uint32_t c)
 /* Length of the character that begins here, 0 when it is no UTF-8. */
 static size_t utf8_length(const uint8_t *p, size_t left, uint32_t *ret)
 {
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
 	uint32_t c = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
 

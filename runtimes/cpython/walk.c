@@ -2,8 +2,7 @@
 #include "cpython.h"
 
 enum {
-	SLACK = 384,		/* copied beyond the top of the data stack: a call or two more */
-	WANT_TICKS = 256,	/* after so many, copy only what was needed lately */
+	SLACK = 384,		   /* copied beyond the top of the data stack: a call or two more */
 	CODE_BYTES_MAX = 64 << 20, /* of bytecode in one code object */
 };
 
@@ -141,7 +140,7 @@ static const uint8_t *frame_at(struct cpy *c, struct cpy_thread *th, struct targ
 	return p->valid ? p->bytes : NULL;
 }
 
-static bool position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame, uint64_t *ret)
+bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame, uint64_t *ret)
 {
 	uint64_t raw = cpy_word(frame + l->frame_pos);
 	int32_t lasti = (int32_t)raw;
@@ -199,6 +198,25 @@ static void mark_entry(struct raw_stacks *out)
 		out->frames[stack->first + stack->count - 1].flags |= RAW_FRAME_ENTRY;
 }
 
+/*
+ * May the stack end with this frame, which has no caller? A frame that is being pushed may be linked in before its
+ * caller is known. From 3.12 on native code's own frame ends every stack; in 3.11 the frame that it entered, which
+ * is the first on the data stack unless it is a generator's.
+ */
+static bool is_root(const struct cpy *c, const struct cpy_thread *th, const uint8_t *frame, raddr_t at)
+{
+	const struct cpy_layout *l = c->l;
+	const struct chunk *first = th->copies.chunk_count ? &th->copies.chunks[0] : NULL;
+
+	if (l->frames == FRAMES_HEAP || is_sentinel(l, frame))
+		return true;
+	if (!cpy_has(l->frame_is_entry) || !frame[l->frame_is_entry])
+		return false;
+	/* The first word of the first chunk is left unused. */
+	return !first || at < first->at || at - first->at >= first->size ||
+	       at - first->at <= (uint64_t)l->chunk_data + 8;
+}
+
 static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t at, struct raw_stacks *out)
 {
 	const struct cpy_layout *l = c->l;
@@ -218,14 +236,14 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		if (is_sentinel(l, frame)) {
 			mark_entry(out);
 		} else if (f.code || stack->count) {
-			if (!f.code || !position(l, f.code, frame, &f.pos))
+			if (!f.code || !cpy_position(l, f.code, frame, &f.pos))
 				return err_at(ERR_CORRUPT, at, "reading a frame");
 			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
 		} /* else: a leaf that is being popped or pushed and has no code: its caller is the leaf */
-		if (back == at || back == passed)
+		if (back == at || back == passed || (!back && !is_root(c, th, frame, at)))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
 		if ((budget & (budget - 1)) == 0 || !passed)
 			passed = at;
@@ -234,13 +252,25 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 	return at ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
 }
 
+static void restart(struct raw_stacks *out)
+{
+	struct raw_stack *stack = &out->list[out->count - 1];
+
+	out->used = stack->first;
+	stack->count = 0;
+	stack->deep = false;
+}
+
 struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out)
 {
 	struct raw_stack *stack = &out->list[out->count - 1];
-	struct err e = c->l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
+	struct err e, again;
 	raddr_t cframe = 0;
 	const uint8_t *bytes;
 
+	th->copies.order_count = 0;
+	th->walked = c->tick;
+	e = c->l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
 	if (!failed(e))
 		e = walk_from(c, th, t, top_frame(c, th, t, &cframe), out);
 	if (!failed(e) || !cframe || e.code == ERR_GONE)
@@ -248,42 +278,9 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 	/* An evaluation loop that is being entered has put its record in place, but no frame in it: what is there was
 	 * left by an earlier one. The record before it tells where the thread is. */
 	bytes = frame_at(c, th, t, cframe);
-	if (!bytes)
+	if (!bytes || !cpy_word(bytes + c->l->cframe_frame))
 		return e;
-	out->used = stack->first;
-	stack->count = 0;
-	stack->deep = false;
-	return walk_from(c, th, t, cpy_word(bytes + c->l->cframe_frame), out);
-}
-
-static void plan_chunks(struct cpy *c, struct copies *k)
-{
-	for (size_t i = 0; i < k->chunk_count; i++) {
-		struct chunk *chunk = &k->chunks[i];
-
-		if (i + 1 == k->chunk_count)
-			chunk->len = k->want < chunk->size ? k->want : chunk->size;
-		xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
-		chunk->valid = false;
-		cpy_range(c, chunk->at, chunk->bytes, chunk->len, &chunk->valid);
-	}
-}
-
-void cpy_walk_plan(struct cpy *c, struct cpy_thread *th)
-{
-	struct copies *k = &th->copies;
-
-	if (c->tick % WANT_TICKS == 0 && k->want_next) {
-		k->want = k->want_next + SLACK;
-		k->want_next = 0;
-	}
-	copies_age(k, c->tick);
-	for (size_t i = 0; i < k->piece_count; i++) {
-		struct piece *p = &k->pieces[i];
-
-		p->valid = false;
-		if (!p->unreadable)
-			cpy_range(c, p->at, p->bytes, c->frame_bytes, &p->valid);
-	}
-	plan_chunks(c, k);
+	restart(out);
+	again = walk_from(c, th, t, cpy_word(bytes + c->l->cframe_frame), out);
+	return failed(again) || !stack->count ? e : again;
 }

@@ -5,6 +5,7 @@ const alone = root === document.documentElement;	// else: part of a page that ha
 /* ---- zoom ---- */
 
 function zoomTo(i, keepAddress) {
+	const moved = state.zoom !== i;
 	state.zoom = i;
 	if (!inside(state.current, i))
 		state.current = i;
@@ -12,7 +13,7 @@ function zoomTo(i, keepAddress) {
 	draw();
 	describeNothing();
 	showFound();
-	if (!keepAddress)
+	if (moved && !keepAddress)
 		writeAddress(true);
 }
 

@@ -76,6 +76,30 @@ def end(process, seconds=SECONDS):
     return Result(process, out or b'', err or b'')
 
 
+def run_leaving(cspy, folder, *args):
+    """For a command whose child outlives it: what the child holds open can't be waited for. Ends the child, too."""
+    out, err = os.path.join(str(folder), 'out'), os.path.join(str(folder), 'err')
+    with open(out, 'wb') as o, open(err, 'wb') as e:
+        p = begin(cspy, *args, stdout=o, stderr=e, start_new_session=True)
+    try:
+        p.wait(SECONDS)
+        alive = len([d for d in os.listdir('/proc') if d.isdigit() and session(int(d)) == p.pid])
+    finally:
+        os.killpg(p.pid, signal.SIGKILL)
+    with open(out, 'rb') as o, open(err, 'rb') as e:
+        return Result(p, o.read(), e.read()), alive
+
+
+def session(pid):
+    """Of a process that runs; None when it does not."""
+    try:
+        with open('/proc/%d/stat' % pid) as f:
+            fields = f.read().rpartition(')')[2].split()
+    except OSError:
+        return None
+    return int(fields[3]) if fields[0] in 'RSD' else None
+
+
 def run(cspy, *args, **popen):
     return end(begin(cspy, *args, **popen))
 

@@ -62,10 +62,10 @@ static void free_truth(struct truth *t)
 
 static void compare(const struct cpy_layout *l, const struct truth *t, struct counts *counts)
 {
-	struct cpy_code code = {.lines = t->table,
-				.lines_len = t->head.table_len,
-				.first_line = t->head.first_line,
-				.code_len = t->head.code_len};
+	struct cpy_code code = { .lines = t->table,
+				 .lines_len = t->head.table_len,
+				 .first_line = t->head.first_line,
+				 .code_len = t->head.code_len };
 	uint32_t step = t->head.columns ? 2 : 1, line, column, run = 0;
 
 	for (uint32_t at = 0; at < t->head.code_len; at += step) {
@@ -80,8 +80,9 @@ static void compare(const struct cpy_layout *l, const struct truth *t, struct co
 		if (found == known && (!found || (line == want_line && column == want_column)))
 			continue;
 		if (counts->wrong++ < SHOWN)
-			fprintf(stderr, "%s, offset %u: %u:%u%s, the interpreter says %u:%u%s\n", t->name, at, line,
-				column, found ? "" : " (outside)", want_line, want_column, known ? "" : " (outside)");
+			fprintf(stderr, "%s, offset %u: %u:%u%s, the interpreter says %u:%u%s\n", t->name, at,
+				line, column, found ? "" : " (outside)", want_line, want_column,
+				known ? "" : " (outside)");
 	}
 	if (cpy_line_at(l, &code, t->head.code_len, &line, &column))
 		counts->wrong++;
@@ -91,8 +92,9 @@ static void compare(const struct cpy_layout *l, const struct truth *t, struct co
 int main(int argc, char **argv)
 {
 	const struct cpy_layout *l =
-		argc == 3 ? cpy_layout_find((unsigned int)atoi(argv[1]), (unsigned int)atoi(argv[2]), false) : NULL;
-	struct counts counts = {0};
+		argc == 3 ? cpy_layout_find((unsigned int)atoi(argv[1]), (unsigned int)atoi(argv[2]), false)
+			  : NULL;
+	struct counts counts = { 0 };
 	struct truth truth;
 
 	if (!l) {

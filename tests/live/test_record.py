@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree
 
 import pytest
-from cli import (BUSY, SLEEPING, begin, end, files, folded, is_alive, plain_python, run, share, start, state, stats, stop,
+from cli import (BUSY, SLEEPING, begin, end, files, folded, is_alive, plain_python, run, run_leaving, share, start, state, stats, stop,
                  wait_for)
 
 FOLDED = ['-f', 'folded', '-o']
@@ -318,15 +318,11 @@ def test_its_options_are_its_own(cspy):
 
 
 def test_it_goes_on_when_the_duration_is_over(cspy, tmp_path):
-    p = begin(cspy, 'record', '-d', '0.5', '-o', tmp_path / 'x.svg', *python_command(BUSY, 60), start_new_session=True,
-              stdout=open(tmp_path / 'out', 'wb'))
-    try:
-        r = end(p)
-        assert r.code == 0, r
-        child = int(re.search(r'process (\d+) is still running', r.err)[1])
-        assert state(child) in 'RS'
-    finally:
-        os.killpg(p.pid, signal.SIGKILL)
+    r, alive = run_leaving(cspy, tmp_path, 'record', '-d', '0.5', '-o', tmp_path / 'x.svg', *python_command(BUSY, 60))
+    assert r.code == 0, r
+    assert re.search(r'process \d+ is still running', r.err)
+    assert alive == 1
+    assert files(tmp_path) == ['err', 'out', 'x.svg']
 
 
 def test_it_inherits_nothing_from_us(cspy):
@@ -359,14 +355,11 @@ def test_a_shell_that_becomes_python_is_recorded(cspy):
 
 
 def test_a_program_without_interpreter_is_said_to_have_none(cspy, tmp_path):
-    p = begin(cspy, 'record', '-o', tmp_path / 'x.svg', '--', '/bin/sleep', '60', start_new_session=True)
-    try:
-        r = end(p)
-        assert r.code == 4
-        assert 'sleep' in r.lines[0] and 'still running' in r.err
-        assert files(tmp_path) == []
-    finally:
-        os.killpg(p.pid, signal.SIGKILL)
+    r, alive = run_leaving(cspy, tmp_path, 'record', '-o', tmp_path / 'x.svg', '--', '/bin/sleep', '60')
+    assert r.code == 4
+    assert 'sleep' in r.lines[0] and 'still running' in r.err
+    assert alive == 1
+    assert files(tmp_path) == ['err', 'out']
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')

@@ -1,0 +1,131 @@
+/* plan.c - what to read of a thread: as much as the last tick needed, the fastest changing parts close together. */
+#include "cpython.h"
+
+enum {
+	SLACK = 384,	  /* copied beyond what was needed of the data stack: a call or two more */
+	WANT_TICKS = 256, /* after so many, copy only what was needed lately */
+};
+
+static void plan_piece(struct cpy *c, struct piece *p)
+{
+	p->valid = false;
+	if (!p->unreadable)
+		cpy_range(c, p->at, p->bytes, c->frame_bytes, &p->valid);
+}
+
+static void plan_chunks(struct cpy *c, struct copies *k)
+{
+	for (size_t i = 0; i < k->chunk_count; i++) {
+		struct chunk *chunk = &k->chunks[i];
+
+		if (i + 1 == k->chunk_count)
+			chunk->len = k->want < chunk->size ? k->want : chunk->size;
+		xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
+		chunk->valid = false;
+		cpy_range(c, chunk->at, chunk->bytes, chunk->len, &chunk->valid);
+	}
+}
+
+void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+
+	if (c->tick % WANT_TICKS == 0 && k->want_next) {
+		k->want = k->want_next + SLACK;
+		k->want_next = 0;
+	}
+	copies_age(k, c->tick);
+	/* Frames that were met lately, but not by the last walk, may be met again. */
+	for (size_t i = 0; i < k->piece_count; i++)
+		if (!k->order_count || k->pieces[i].used != th->walked)
+			plan_piece(c, &k->pieces[i]);
+	th->valid = false;
+	cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
+	/* Then from the leaf to the root: where a stack changes most, there is the least time between two frames. */
+	for (size_t i = 0; i < k->order_count; i++)
+		plan_piece(c, &k->pieces[k->order[i]]);
+	plan_chunks(c, k);
+}
+
+void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+	const struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
+
+	k->again_len = 0;
+	cpy_range(c, th->at + (raddr_t)c->l->thread_frame, &th->top_again, 8, NULL);
+	for (size_t i = 0; i < k->order_count && i < AGAIN_FRAMES; i++) {
+		struct piece *p = &k->pieces[k->order[i]];
+
+		if (p->unreadable)
+			continue;
+		p->twice = c->tick;
+		cpy_range(c, p->at, p->again, c->frame_bytes, NULL);
+	}
+	if (!last)
+		return;
+	k->again_len = last->len < AGAIN_BYTES ? last->len : AGAIN_BYTES;
+	k->again_at = last->at + last->len - k->again_len;
+	cpy_range(c, k->again_at, k->again, k->again_len, NULL);
+}
+
+/* The second copy of a frame; NULL: none was made. */
+static const uint8_t *again_at(const struct cpy *c, const struct copies *k, raddr_t at)
+{
+	const struct piece *p;
+
+	if (k->again_len && at >= k->again_at && at + c->frame_bytes <= k->again_at + k->again_len)
+		return k->again + (at - k->again_at);
+	p = copies_known(k, at);
+	return p && p->twice == c->tick ? p->again : NULL;
+}
+
+/* The frame on top when the second copy was made. */
+static raddr_t second_top(const struct cpy *c, const struct cpy_thread *th)
+{
+	const uint8_t *cframe;
+
+	if (c->l->frames != FRAMES_CFRAME)
+		return th->top_again;
+	cframe = again_at(c, &th->copies, th->top_again);
+	return cframe ? cpy_word(cframe + c->l->cframe_frame) : 0;
+}
+
+enum witness { SAME, MOVED, OTHER };
+
+/* Does the second copy show this frame? MOVED: at another position of the same code. */
+static enum witness witness_of(const struct cpy *c, const struct copies *k, const struct raw_frame *f, size_t depth)
+{
+	const uint8_t *frame = again_at(c, k, f->at);
+	uint64_t pos;
+
+	if (!frame) {
+		/* Far from the leaf, or in the part of the data stack below what was copied again. */
+		bool below = k->again_len && k->chunk_count && f->at < k->again_at &&
+			     f->at >= k->chunks[k->chunk_count - 1].at;
+
+		return depth >= AGAIN_FRAMES || below ? SAME : OTHER;
+	}
+	if ((cpy_word(frame + c->l->frame_code) & ~c->l->code_tag_mask) != f->code)
+		return OTHER;
+	return cpy_position(c->l, f->code, frame, &pos) && pos == f->pos ? SAME : MOVED;
+}
+
+uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out)
+{
+	const struct raw_stack *stack = &out->list[out->count - 1];
+	const struct raw_frame *frames = &out->frames[stack->first];
+	raddr_t top = second_top(c, th);
+	uint32_t gone = 0; /* frames that were above the second top */
+
+	for (uint32_t i = 0; i < stack->count; i++)
+		if (frames[i].at == top)
+			gone = i;
+	for (uint32_t i = stack->count; i-- > 0;) {
+		enum witness w = i < gone ? OTHER : witness_of(c, &th->copies, &frames[i], i);
+
+		if (w != SAME)
+			return stack->count - i - (w == OTHER);
+	}
+	return stack->count;
+}
