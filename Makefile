@@ -46,7 +46,7 @@ MAIN_OBJECT  := $(OBJ)/src/main.o
 
 UNIT_TESTS   := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_SUPPORT := $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard tests/unit/support/*.c)))
-LIVE_HELPERS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/live/*.c)))
+LIVE_HELPERS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/live/*.c tests/browser/*.c)))
 TOOLS        := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tools/*.c)))
 FUZZERS      := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
@@ -169,7 +169,7 @@ check-live: all live-helpers ## tests on real interpreters only (PYTEST_ARGS="-k
 	@BUILD=$(BUILD) tools/run-checks runtimes live
 
 .PHONY: check-browser
-check-browser: all ## tests of what a browser shows only
+check-browser: all live-helpers ## tests of what a browser shows only
 	@BUILD=$(BUILD) tools/run-checks browser
 
 .PHONY: runtimes
@@ -183,11 +183,15 @@ $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) -lcmocka
 
-# Programs that live tests feed with what an interpreter says: tests/live/NAME.c.
+# Programs that live and browser tests run: tests/live/NAME.c, tests/browser/NAME.c.
 .PHONY: live-helpers
 live-helpers: $(LIVE_HELPERS)
 
 $(BUILD)/tests/live/%: $(OBJ)/tests/live/%.o $(BUILD)/libcspy.a
+	@mkdir -p $(@D)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/browser/%: $(OBJ)/tests/browser/%.o $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
@@ -235,7 +239,7 @@ $(BUILD)/tidy/%: %.c $(OBJ)/%.o .clang-tidy
 	$(call say,TIDY)clang-tidy --quiet $< -- -std=gnu11 $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
-C_FILES = $(wildcard include/cspy/*.h src/*.[ch] runtimes/*/*.[ch] tests/unit/*.[ch] tests/unit/support/*.[ch] tests/live/*.c tests/fuzz/*.[ch] tools/*.c)
+C_FILES = $(wildcard include/cspy/*.h src/*.[ch] runtimes/*/*.[ch] tests/unit/*.[ch] tests/unit/support/*.[ch] tests/live/*.c tests/browser/*.c tests/fuzz/*.[ch] tools/*.c)
 .PHONY: format format-check cppcheck
 format: ## lay out all C files with clang-format
 	clang-format -i $(C_FILES)

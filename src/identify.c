@@ -120,3 +120,8 @@ struct err identify(struct identifier *x, const struct raw_stacks *all, const st
 		*map64_put(&x->stacks, h, &fresh) = *ret + STORED;
 	return e;
 }
+
+node_id identify_lost(struct identifier *x, node_id root)
+{
+	return profile_child(x->profile, root, x->cut);
+}

@@ -33,4 +33,7 @@ bool identify_known(const struct identifier *x, const struct raw_stacks *all, co
 MUST_CHECK struct err identify(struct identifier *x, const struct raw_stacks *all, const struct raw_stack *stack,
 			       size_t skip, node_id root, node_id *ret);
 
+/* The node for a stack of which nothing is known to be true. */
+node_id identify_lost(struct identifier *x, node_id root);
+
 #endif

@@ -150,6 +150,7 @@ void profile_run(struct profile *p, uint32_t thread, node_id stack, uint64_t whe
 
 	if (!p->keep_runs || thread >= p->thread_count)
 		return;
+	when_ns = when_ns > p->start_ns ? when_ns - p->start_ns : 0;
 	last = recent_run(p, thread, when_ns);
 	if (last && when_ns < last->start_ns) /* a clock that goes back */
 		when_ns = last->start_ns;

@@ -337,8 +337,9 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			e = name_stack(s, stack, seen->root, &skip, &node);
 		}
 		if (is_torn(stack)) {
-			e = identify(&s->names, &s->stacks, stack, skip = stack->count, seen->root, &node);
-			skip = skip ? skip : 1;
+			node = identify_lost(&s->names, seen->root);
+			skip = 1;
+			e = OK;
 		}
 		if (failed(e))
 			s->profile->stats.failed[e.code]++;

@@ -62,6 +62,7 @@ struct profile {
 	struct profile_stats stats;
 	uint64_t interval_ns; /* time that one sample stands for */
 	uint64_t start_unix_ns;
+	uint64_t start_ns; /* the same moment as CLOCK_MONOTONIC has it: runs count from here */
 	/* For titles and metadata: all "" until set; owned by the profile. */
 	char *command, *runtime, *mode;
 	pid_t pid;
@@ -78,7 +79,7 @@ uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name);
 /* Raises self as well. stats.samples is the caller's to count. */
 void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n);
 /*
- * Only when keep_runs; when_ns counts from the profile's start, and a look stands for interval_ns from then on. It
+ * Only when keep_runs; when_ns is CLOCK_MONOTONIC, as start_ns, and a look stands for interval_ns from then on. It
  * extends the thread's last run when that is the same stack, looked at no more than 1.5 intervals ago; another stack
  * within that time ends it now, so that a thread's runs never overlap and a hole between two means that the thread
  * did nothing. Bounded (16 M): beyond, new runs are not kept.

@@ -220,6 +220,13 @@ static bool key_may_be(const struct search *s, const uint8_t *head)
 	       memcmp(head + l->unicode_ascii - l->unicode_length, s->key, s->prefix) == 0;
 }
 
+static void aim(const struct entry *entries, size_t n, int32_t at, size_t len, uint8_t *heads,
+		struct memory_range *ret)
+{
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (struct memory_range){ entries[i].key + at, heads + i * HEAD_CAP, len };
+}
+
 static bool search_str(void *arg, const struct entry *entries, size_t n)
 {
 	struct search *s = arg;
@@ -229,8 +236,7 @@ static bool search_str(void *arg, const struct entry *entries, size_t n)
 	struct memory_range ranges[BLOCK];
 	uint8_t heads[BLOCK * HEAD_CAP];
 
-	for (size_t i = 0; i < n; i++)
-		ranges[i] = (struct memory_range){ entries[i].key + at, heads + i * HEAD_CAP, len };
+	aim(entries, n, at, len, heads, ranges);
 	/* A key whose beginning can't be read is shorter, at the end of what is mapped, or damaged. */
 	for (size_t from = 0; from < n; from += done + 1) {
 		bool all = !failed(memory_readv(s->m, ranges + from, n - from, &done));
@@ -282,16 +288,25 @@ static uint64_t characters(const char *utf8)
 	return n;
 }
 
+/* How much of an ASCII key is compared early. Offsets may come from the target, and the head is bounded. */
+static size_t early_prefix(const struct cpy_layout *l, uint64_t length)
+{
+	int64_t state = (int64_t)l->unicode_state - l->unicode_length;
+	int64_t text = (int64_t)l->unicode_ascii - l->unicode_length;
+	size_t prefix = length < PREFIX_CAP ? length : PREFIX_CAP;
+
+	if (l->strings == STRINGS_PY2 || state < (int64_t)sizeof(uint64_t) ||
+	    text < state + (int64_t)sizeof(uint32_t) || text + (int64_t)prefix > HEAD_CAP)
+		return 0;
+	return prefix;
+}
+
 static struct search search_for(struct memory *m, const struct cpy_layout *l, const char *key)
 {
 	/* Python 2's str counts bytes. */
 	uint64_t length = l->strings == STRINGS_PY2 ? strlen(key) : characters(key);
+	size_t prefix = length == strlen(key) ? early_prefix(l, length) : 0;
 
-	size_t prefix = length < PREFIX_CAP ? length : PREFIX_CAP;
-
-	if (l->strings == STRINGS_PY2 || length != strlen(key) ||
-	    (size_t)(l->unicode_ascii - l->unicode_length) + prefix > HEAD_CAP)
-		prefix = 0;
 	return (struct search){ .m = m, .l = l, .key = key, .length = length, .prefix = prefix };
 }
 

@@ -179,6 +179,18 @@ static void a_clock_that_goes_back_makes_no_run_of_negative_length(void **state)
 	}
 }
 
+static void runs_count_from_the_start_of_the_profile(void **state)
+{
+	struct profile *p = *state;
+	uint32_t t = profile_thread(p, 1, 1, 0);
+
+	p->start_ns = 1000 * MS;
+	profile_run(p, t, 1, 999 * MS); /* the clock was read before the start was noted */
+	profile_run(p, t, 2, 1500 * MS);
+	assert_int_equal(p->runs[0].start_ns, 0);
+	assert_int_equal(p->runs[1].start_ns, 500 * MS);
+}
+
 static void runs_are_not_kept_unless_wanted(void **state)
 {
 	struct profile *p = *state;
@@ -231,6 +243,7 @@ int main(void)
 		TEST(a_gap_of_more_than_one_and_a_half_intervals_stays_visible),
 		TEST(threads_do_not_end_each_others_runs),
 		TEST(a_clock_that_goes_back_makes_no_run_of_negative_length),
+		TEST(runs_count_from_the_start_of_the_profile),
 		TEST(runs_are_not_kept_unless_wanted),
 		TEST(a_full_trie_answers_with_the_parent),
 		TEST(a_new_profile_has_empty_titles),
