@@ -98,7 +98,7 @@ static struct err sample(struct look *l)
 
 	for (size_t i = 0; i < l->pause.count; i++)
 		held[n++] = l->pause.list[i].ns_tid;
-	look = (struct rt_look){ .now_ns = clock_now(), .still = held, .still_count = n };
+	look = (struct rt_look){ .now_ns = clock_now(), .still = held, .still_count = n, .certain = true };
 	l->stacks = l->before;
 	l->before = last;
 	raw_stacks_reset(&l->stacks);

@@ -19,6 +19,7 @@ enum {
 	PENDING_MAX = 4096,  /* samples not settled yet */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
+	DOUBT_LOOKS = 64,    /* after an unproven stack, for which all is read twice */
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
 static const uint64_t SETTLE_NS = 10 * 1000 * 1000;
@@ -51,6 +52,7 @@ struct sampler {
 	uint64_t good_ns; /* the last look that had a stack */
 	clockid_t cpu_clock; /* of the target */
 	bool fair;	     /* the coin's word for this look */
+	unsigned doubt;	     /* looks for which something unproven is to be expected */
 	bool twice;	     /* nothing may be stopped: belief comes from reading twice */
 };
 
@@ -76,6 +78,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	proof_init(&s->proof);
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
 	s->twice = o.pause == PAUSE_NEVER;
+	s->doubt = DOUBT_LOOKS;
 	s->settled_ns = s->good_ns = now;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -147,7 +150,13 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 	 * moves the clock, or had the lock, which the runtime saw. */
 	bool quiet = s->fair && !s->pause.stopped;
 	uint64_t before = quiet ? cpu_time(s) : 0;
-	struct rt_look look = {.now_ns = now_ns, .still = s->still, .still_count = s->pause.count, .twice = s->twice};
+	struct rt_look look = {
+		.now_ns = now_ns,
+		.still = s->still,
+		.still_count = s->pause.count,
+		.certain = s->fair,
+		.twice = s->twice && s->doubt,
+	};
 	struct err e;
 
 	raw_stacks_reset(&s->stacks);
@@ -262,7 +271,7 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 		proof_learn(&s->proof, frames, stack->count, stack->deep);
 	else
 		*skip = proof_unproven(&s->proof, frames, stack->count, stack->deep);
-	if (*skip && s->twice)
+	if (*skip && s->twice && s->doubt)
 		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
 	e = identify(&s->names, &s->stacks, stack, *skip, root, node);
 	/* A leaf's position is free, but has to lie in its code: when it does not, the leaf is not true. */
@@ -276,6 +285,8 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 {
 	struct profile_stats *stats = &s->profile->stats;
 
+	if (skip)
+		s->doubt = DOUBT_LOOKS;
 	stats->samples++;
 	stats->deep += stack->deep;
 	stats->torn += skip > 0;
@@ -381,6 +392,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	struct err e = look(s, now_ns);
 
 	s->profile->stats.ticks++;
+	s->doubt -= s->doubt > 0;
 	if (!failed(e))
 		name_while_held(s);
 	resume(s);

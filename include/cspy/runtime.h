@@ -60,6 +60,7 @@ struct rt_look {
 	uint64_t now_ns;    /* CLOCK_MONOTONIC */
 	const pid_t *still; /* OS threads (target's ids) that are held and can't run */
 	size_t still_count;
+	bool certain;	    /* sure and lock_free are wanted; else they may be left false, which is cheaper */
 	bool twice;	    /* read the leaf's end of every stack a second time right after the first; see agreed */
 };
 

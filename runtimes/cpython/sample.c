@@ -98,14 +98,17 @@ static size_t plan(struct cpy *c, bool slow)
 	c->range_count = 0;
 	if (slow)
 		plan_slow(c);
-	plan_lock(c, 0);
+	/* One thread alone has the lock or works without it: asked for now and then, that shares a range's price. */
+	if (slow || c->look->certain || c->thread_count > 1)
+		plan_lock(c, 0);
 	for (size_t i = 0; i < c->thread_count; i++)
 		cpy_plan_thread(c, &c->threads[i]);
 	for (size_t i = 0; c->look->twice && i < c->thread_count; i++)
 		cpy_plan_again(c, &c->threads[i]);
 	codes_from = c->range_count;
 	codes_plan(&c->codes, code_range, c);
-	plan_lock(c, 1);
+	if (c->look->certain)
+		plan_lock(c, 1);
 	return codes_from;
 }
 
@@ -197,7 +200,7 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 	stack->state = (uint8_t)state_of(c, th, in);
 	stack->gc = stack->state == RT_RUNNING && (in->collecting == 1 || c->collecting == 1);
 	stack->sure = is_sure(c, th, in);
-	stack->lock_free = has_lock(c, in) && !holder_of(c, in, 0) && !holder_of(c, in, 1);
+	stack->lock_free = c->look->certain && has_lock(c, in) && !holder_of(c, in, 0) && !holder_of(c, in, 1);
 	if (th->valid)
 		stack->err = cpy_walk(c, th, t, out);
 	else

@@ -47,7 +47,7 @@ def public_cspy(cspy):
     folder = '/tmp/cspy-test-%d' % os.getpid()
     os.makedirs(folder, exist_ok=True)
     os.chmod(folder, 0o755)
-    shutil.copy(cspy, folder)
+    shutil.copy(cspy, folder + '/cspy')
     yield folder + '/cspy'
     shutil.rmtree(folder)
 
@@ -194,9 +194,9 @@ def test_a_debuggers_target_can_be_read_all_the_same(cspy, target, tmp_path):
                                'print("ready"); sys.stdout.flush(); time.sleep(60)' % t.pid], stdout=subprocess.PIPE)
     try:
         assert tracer.stdout.readline() == b'ready\n'
-        r = run(cspy, 'record', '-d', '1', '--nonblocking', '-f', 'folded', '-o', '-', t.pid)
+        r = run(cspy, 'record', '-d', '2', '--nonblocking', '-f', 'folded', '-o', '-', t.pid)
         assert r.code == 0, r
-        assert share(folded(r.out), 'hot') > 0.5, r
+        assert share(folded(r.out), 'hot') > 0.3, r
         r = run(cspy, 'record', '-d', '1', '-f', 'folded', '-o', '-', t.pid)
         assert r.code == 0 and 'process %d (' % tracer.pid in r.err, r
         assert_refused(run(cspy, 'dump', t.pid), 3, 'by process %d (' % tracer.pid, '--nonblocking')
