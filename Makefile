@@ -259,12 +259,12 @@ cppcheck: $(GENERATED)
 # For maintainers: tools/NAME.c makes build/tools/NAME.
 .PHONY: tools
 tools: $(TOOLS) ## build the maintainers' programs of tools/
-# gen-layouts fills the structs of runtimes/cpython/layout.h.
+# gen-layouts fills the structs of runtimes/cpython/layout.h; record-snapshot says what the tests will say.
 $(OBJ)/tools/%.o: tools/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(FLAGS) -Iruntimes/cpython -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(FLAGS) -Iruntimes/cpython $(TEST_INCLUDES) -MMD -MP -c -o $@ $<
 
-$(BUILD)/tools/%: $(OBJ)/tools/%.o
+$(BUILD)/tools/%: $(OBJ)/tools/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 

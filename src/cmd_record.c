@@ -96,8 +96,8 @@ static int file_failed(struct record *r, const char *path, struct err e)
 		hint = "nothing was left behind; choose another place with -o";
 	else if (e.os == EACCES || e.os == EROFS || e.os == EPERM)
 		hint = "choose another place with -o";
-	return fail(r, EXIT_FAILED, hint, "%.300s: %s: %s", strcmp(path, "-") ? path : "standard output",
-		    e.what, strerror(e.os));
+	return fail(r, EXIT_FAILED, hint, "%.300s: %s: %s", strcmp(path, "-") ? path : "standard output", e.what,
+		    strerror(e.os));
 }
 
 /* Before any work is done for nothing. */
@@ -175,13 +175,12 @@ static void draw_progress(struct record *r)
 	char text[256];
 
 	if (!rec->sampler)
-		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d",
-			 (int)rec->pid);
+		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d", (int)rec->pid);
 	else
 		snprintf(text, sizeof(text),
-			 "cspy: process %d, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s",
-			 (int)rec->pid, rec->about.name, rec->about.version, seconds,
-			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), r->path);
+			 "cspy: process %d, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s", (int)rec->pid,
+			 rec->about.name, rec->about.version, seconds, (unsigned long long)s->samples,
+			 (unsigned long long)stats_failed(s), r->path);
 	progress_draw(&r->progress, text);
 }
 
@@ -232,13 +231,11 @@ static void note_end(struct record *r)
 
 	if (rec->execs)
 		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->pid,
-		     (double)rec->exec_ns * 1e-9,
-		     rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
+		     (double)rec->exec_ns * 1e-9, rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
 	if (rec->end == RECORDER_END_EXITED && rec->started_ns)
 		note(r, "process %d has ended", (int)rec->pid);
 	if (rec->end == RECORDER_END_LOST && rec->started_ns)
-		note(r, "process %d can't be read any more: %s", (int)rec->pid,
-		     *rec->why ? rec->why : rec->error.what);
+		note(r, "process %d can't be read any more: %s", (int)rec->pid, *rec->why ? rec->why : rec->error.what);
 	if (r->child && rec->end != RECORDER_END_EXITED)
 		note(r, "process %d is still running", (int)rec->pid);
 }
@@ -281,8 +278,8 @@ static void summarise(struct record *r)
 		note(r, "no samples: %s", why_empty(r));
 	if (r->o.quiet)
 		return;
-	note(r, "wrote %s (%s, %llu samples)", strcmp(r->path, "-") ? r->path : "standard output",
-	     r->o.sink->name, (unsigned long long)samples);
+	note(r, "wrote %s (%s, %llu samples)", strcmp(r->path, "-") ? r->path : "standard output", r->o.sink->name,
+	     (unsigned long long)samples);
 	stats_print(stderr, r->profile);
 }
 
@@ -296,13 +293,13 @@ static int explain(struct record *r, struct err e)
 	advice_find_facts(r->recorder.pid, &facts);
 	advice_attach(&facts, e, r->recorder.why, &a);
 	if (r->child) {
-		code = launch_status(r->child);
+		code = launch_status(r->child, e.code == ERR_GONE);
 		if (code > 0 || (code == 0 && a.exit_code == EXIT_GONE))
 			a.exit_code = (enum exit_code)code;
 		if (code >= 0)
 			snprintf(a.text, sizeof(a.text),
-				 "%.200s: it ended (exit code %d) before an interpreter was found in it",
-				 r->o.argv[0], code);
+				 "%.200s: it ended (exit code %d) before an interpreter was found in it", r->o.argv[0],
+				 code);
 		else
 			snprintf(a.hint, sizeof(a.hint), "process %d is still running", (int)r->child);
 	}
@@ -317,7 +314,7 @@ static int finish(struct record *r)
 	int code, child = -1;
 
 	if (r->child && rec->end == RECORDER_END_EXITED)
-		child = launch_status(r->child);
+		child = launch_status(r->child, true);
 	set_interval(r);
 	/* From here on a signal ends cspy, and no half-written file stays. */
 	session_close(&r->session);
@@ -341,8 +338,7 @@ static int start_child(struct record *r)
 
 	if (failed(e)) {
 		r->child = 0;
-		return fail(r, EXIT_NO_COMMAND,
-			    e.os == ENOENT ? "name a program on the PATH, or a path to it" : "",
+		return fail(r, EXIT_NO_COMMAND, e.os == ENOENT ? "name a program on the PATH, or a path to it" : "",
 			    "%.200s: %s: %s", r->o.argv[0], e.what, strerror(e.os));
 	}
 	r->o.pid = r->child;

@@ -43,6 +43,7 @@ struct strings *frames_strings(const struct frames *f)
 
 static bool equal(const void *owner, uint32_t id, const void *key)
 {
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): see normalise() */
 	return !memcmp(&((const struct frames *)owner)->list[id], key, sizeof(struct frame_info));
 }
 

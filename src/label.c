@@ -167,7 +167,8 @@ static void refresh(struct label_files *l, const struct frames *frames)
 		files[n].skip = shortest(files[n].path);
 		n++;
 	}
-	tell_apart(files, n);
+	if (n)
+		tell_apart(files, n);
 	for (size_t i = 0; i < n; i++)
 		l->skip[files[i].id] = files[i].skip;
 	free(files);

@@ -5,9 +5,12 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
+
+enum { ENDING_MS = 2000 }; /* a large program takes its time to give back its memory */
 
 /* What the child tells through the pipe when it fails; a successful exec closes the pipe without a word. */
 struct failure {
@@ -94,11 +97,18 @@ struct err launch_start(const struct launch_options *o, pid_t *ret)
 	return (struct err){ ERR_OS, f.os, 0, f.user ? "becoming the user who called sudo" : "executing it" };
 }
 
-int launch_status(pid_t child)
+int launch_status(pid_t child, bool ending)
 {
+	static const struct timespec nap = { 0, 1000000 };
 	int status;
+	pid_t got = 0;
 
-	if (waitpid(child, &status, WNOHANG) != child)
+	for (int i = 0; i < (ending ? ENDING_MS : 1) && got == 0; i++) {
+		if (i)
+			nanosleep(&nap, NULL);
+		got = waitpid(child, &status, WNOHANG);
+	}
+	if (got != child)
 		return -1;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

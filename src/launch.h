@@ -17,7 +17,10 @@ struct launch_options {
  * be executed. The caller owns the child: launch_status() collects it, and nothing ends it.
  */
 MUST_CHECK struct err launch_start(const struct launch_options *o, pid_t *ret);
-/* Exit code as a shell has it: 128 + n when signal n ended it; -1 while it still runs. Collects the child. */
-int launch_status(pid_t child);
+/*
+ * Exit code as a shell has it: 128 + n when signal n ended it; -1 while it still runs. Collects the child. `ending`: it
+ * is known to be on its way out, which takes a moment, so wait for it.
+ */
+int launch_status(pid_t child, bool ending);
 
 #endif

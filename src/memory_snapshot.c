@@ -98,8 +98,7 @@ static struct err load_file(int fd, char **ret, size_t *len)
 			continue;
 		if (got <= 0) {
 			free(file);
-			return got < 0 ? err_errno(errno, "reading the snapshot")
-				       : bad("the snapshot shrank");
+			return got < 0 ? err_errno(errno, "reading the snapshot") : bad("the snapshot shrank");
 		}
 		have += (size_t)got;
 	}

@@ -57,8 +57,10 @@ static void append_label(struct text *t, struct label label)
 		return;
 	append(t, " (", 2);
 	append_name(t, label.file);
-	if (label.line)
-		append(t, line, (size_t)snprintf(line, sizeof(line), ":%" PRIu32, label.line));
+	if (label.line) {
+		snprintf(line, sizeof(line), ":%" PRIu32, label.line);
+		append(t, line, strlen(line));
+	}
 	append(t, ")", 1);
 }
 

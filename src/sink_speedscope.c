@@ -70,8 +70,7 @@ static void write_frames(struct speedscope *s)
 			continue;
 		info.function = strings_add(texts, label.function, strlen(label.function));
 		info.file = strings_add(texts, label.file, strlen(label.file));
-		info.column =
-			label.line && !s->options->function_only ? frames_get(s->p->frames, f).column : 0;
+		info.column = label.line && !s->options->function_only ? frames_get(s->p->frames, f).column : 0;
 		s->shown[f] = frames_add(list, info);
 		if (frames_count(list) == before)
 			continue;
@@ -94,8 +93,7 @@ static void write_stack(struct speedscope *s, node_id node)
 	}
 	fputc('[', s->out);
 	while (depth--)
-		fprintf(s->out, "%" PRIu32 "%s", s->shown[s->p->nodes[s->path[depth]].frame] - 1,
-			depth ? "," : "");
+		fprintf(s->out, "%" PRIu32 "%s", s->shown[s->p->nodes[s->path[depth]].frame] - 1, depth ? "," : "");
 	fputc(']', s->out);
 }
 
@@ -265,9 +263,7 @@ static void write_about(FILE *out, const struct profile *p)
 
 static void speedscope_write(FILE *out, const struct profile *p, const struct sink_options *o)
 {
-	struct speedscope s = {
-		.out = out, .p = p, .options = o, .each_ns = p->interval_ns ? p->interval_ns : 1
-	};
+	struct speedscope s = { .out = out, .p = p, .options = o, .each_ns = p->interval_ns ? p->interval_ns : 1 };
 
 	sort_runs(&s);
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n", out);

@@ -5,8 +5,7 @@
 
 enum { SLOTS_FIRST = 64 };
 
-int64_t slots_find(const struct slots *s, uint64_t hash, slots_equal_fn *equal, const void *owner,
-		   const void *key)
+int64_t slots_find(const struct slots *s, uint64_t hash, slots_equal_fn *equal, const void *owner, const void *key)
 {
 	if (!s->cap)
 		return SLOTS_NONE;

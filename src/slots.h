@@ -22,8 +22,7 @@ struct slots {
 typedef bool slots_equal_fn(const void *owner, uint32_t id, const void *key);
 
 /* The id, or SLOTS_NONE. Never allocates. */
-int64_t slots_find(const struct slots *s, uint64_t hash, slots_equal_fn *equal, const void *owner,
-		   const void *key);
+int64_t slots_find(const struct slots *s, uint64_t hash, slots_equal_fn *equal, const void *owner, const void *key);
 /* The caller knows that the id is not there yet. */
 void slots_add(struct slots *s, uint64_t hash, uint32_t id);
 void slots_free(struct slots *s);

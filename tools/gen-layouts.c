@@ -258,6 +258,9 @@ static void print_behaviours(struct structs *s)
 	printf("\t.lines = %s,\n\t.frames = %s,\n\t.position = %s,\n", lines, frames, position);
 	printf("\t.strings = %s,\n\t.ints = %s,\n", py2 ? "STRINGS_PY2" : "STRINGS_PEP393", ints);
 	printf("\t.dict = %s,\n\t.attrs = %s,\n\t.gil = %s,\n", dict, attrs, gil);
+	/* A flag, and in 3.10 a state: FRAME_EXECUTING is 0 and FRAME_UNWINDING 2. */
+	printf("\t.executing = %s,\n",
+	       has(s, "_frame.f_executing") ? "1 << 1" : has(s, "_frame.f_state") ? "1 << 0 | 1 << 2" : "0");
 	printf("\t.owner_skip = %u,\n\t.code_tag_mask = %d,\n", owner_skip(s), code_is_tagged(s) ? 3 : 0);
 }
 

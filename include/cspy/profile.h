@@ -27,31 +27,31 @@ struct profile_run {
 
 /* How the recording went; every number is shown to the user, and written as JSON by --stats. */
 struct profile_stats {
-	uint64_t ticks;	     /* looks taken */
-	uint64_t late;	     /* deadlines missed: skipped, never made up */
-	uint64_t held_back;  /* ticks not taken to keep the target's loss within the budget */
-	uint64_t samples;    /* stacks counted: whole, cut and deep ones */
-	uint64_t idle;	     /* stacks seen and left out because their thread did nothing */
-	uint64_t paused;     /* ticks for which threads were stopped */
-	uint64_t paused_ns;  /* target time from interrupt to continue, summed */
-	uint64_t pause_failed; /* wanted, but the thread could not be stopped in time */
-	uint64_t torn;	     /* read unpaused and not proven: cut, or failed */
-	uint64_t cut;	     /* of those, kept as far as proven */
-	uint64_t deep;	     /* root side beyond the depth cap */
-	uint64_t reused;     /* dropped: a code object turned out to be another one */
+	uint64_t ticks;		    /* looks taken */
+	uint64_t late;		    /* deadlines missed: skipped, never made up */
+	uint64_t held_back;	    /* ticks not taken to keep the target's loss within the budget */
+	uint64_t samples;	    /* stacks counted: whole, cut and deep ones */
+	uint64_t idle;		    /* stacks seen and left out because their thread did nothing */
+	uint64_t paused;	    /* ticks for which threads were stopped */
+	uint64_t paused_ns;	    /* target time from interrupt to continue, summed */
+	uint64_t pause_failed;	    /* wanted, but the thread could not be stopped in time */
+	uint64_t torn;		    /* read unpaused and not proven: cut, or failed */
+	uint64_t cut;		    /* of those, kept as far as proven */
+	uint64_t deep;		    /* root side beyond the depth cap */
+	uint64_t reused;	    /* dropped: a code object turned out to be another one */
 	uint64_t failed[ERR_CODES]; /* stacks lost, by cause */
-	uint64_t reads;	     /* scatter reads */
-	uint64_t trie_full;  /* frames left out since the profile holds as many different stacks as it may */
-	uint64_t runs_full;  /* looks not kept in order, for the same reason */
-	uint64_t cpu_ns;     /* cspy's own CPU time */
+	uint64_t reads;		    /* scatter reads */
+	uint64_t trie_full;	    /* frames left out since the profile holds as many different stacks as it may */
+	uint64_t runs_full;	    /* looks not kept in order, for the same reason */
+	uint64_t cpu_ns;	    /* cspy's own CPU time */
 	uint64_t wall_ns;
-	double rate_wanted;  /* a second */
-	double lean;	     /* largest share difference of a function between paused and unpaused, 0..1, before balance */
+	double rate_wanted; /* a second */
+	double lean; /* largest share difference of a function between paused and unpaused, 0..1, before balance */
 	str_id lean_function;
 };
 
 struct profile {
-	struct frames *frames; /* borrowed */
+	struct frames *frames;	    /* borrowed */
 	struct profile_node *nodes; /* [0] is the root */
 	size_t node_count, node_cap;
 	struct profile_thread *threads;
@@ -66,7 +66,7 @@ struct profile {
 	/* For titles and metadata: all "" until set; owned by the profile. */
 	char *command, *runtime, *mode;
 	pid_t pid;
-	void *index; /* private to profile.c */
+	void *index;  /* private to profile.c */
 	void *labels; /* private to label.c */
 };
 

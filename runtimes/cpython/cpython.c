@@ -20,22 +20,34 @@ static void detach(void *instance)
 	free(c);
 }
 
-static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
-			 void **ret)
+struct err cpy_attach_roots(const struct cpy_roots *roots, struct target *t, struct cpy **ret)
 {
 	struct cpy *c = xcalloc(1, sizeof(*c));
-	struct err e = cpy_find(t, at, img, why, cap, &c->roots);
+	struct err e;
 
-	if (failed(e)) {
-		free(c);
-		return e;
-	}
+	c->roots = *roots;
 	c->l = &c->roots.layout;
 	cpy_sample_init(c);
 	e = cpy_threads_discover(c, t);
-	if (failed(e)) {
-		snprintf(why, cap, "CPython %s is starting or ending: its threads can't be listed yet", c->roots.version);
+	if (failed(e))
 		detach(c);
+	else
+		*ret = c;
+	return e;
+}
+
+static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
+			 void **ret)
+{
+	struct cpy_roots roots = {0};
+	struct cpy *c;
+	struct err e = cpy_find(t, at, img, why, cap, &roots);
+
+	if (failed(e))
+		return e;
+	e = cpy_attach_roots(&roots, t, &c);
+	if (failed(e)) {
+		snprintf(why, cap, "CPython %s is starting or ending: its threads can't be listed yet", roots.version);
 		return e.code == ERR_GONE ? e : err_at(ERR_CORRUPT, e.at, e.what);
 	}
 	*ret = c;

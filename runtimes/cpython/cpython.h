@@ -65,6 +65,9 @@ struct cpy {
 	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
 };
 
+/* cpython.c: an instance whose roots are known already, with the threads that are there. Ended by runtime_cpython.detach. */
+MUST_CHECK struct err cpy_attach_roots(const struct cpy_roots *roots, struct target *t, struct cpy **ret);
+
 /* threads.c: walk the lists of interpreters and thread states afresh. */
 MUST_CHECK struct err cpy_threads_discover(struct cpy *c, struct target *t);
 void cpy_threads_free(struct cpy *c);

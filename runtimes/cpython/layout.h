@@ -111,6 +111,7 @@ enum cpy_gil {
 	X(frame_is_entry, "_PyInterpreterFrame.is_entry")                                                    \
 	X(frame_tlbc, "_PyInterpreterFrame.tlbc_index")                                                      \
 	X(frame_lineno, "_frame.f_lineno")                                                                   \
+	X(frame_executing, "_frame.f_executing _frame.f_state")                                              \
 	X(frame_locals, "_PyInterpreterFrame.localsplus _frame.f_localsplus")                                \
 	/* PyCodeObject */                                                                                   \
 	X(code_size, "sizeof PyCodeObject")                                                                  \
@@ -188,6 +189,7 @@ struct cpy_layout {
 	enum cpy_gil gil;
 	uint8_t owner_skip;	/* frames whose owner is this or more have no code: sentinels, C stack; 0: no
 				   owner field */
+	uint8_t executing;     /* bit N: frame_executing may be N while the frame is on its thread's stack */
 	uint64_t code_tag_mask; /* bits to clear in frame_code */
 #define X(field, path) int32_t field;
 	CPY_FIELDS(X)

@@ -299,7 +299,8 @@ static struct err repr_exact(struct repr *r, raddr_t object, const struct cpy_ty
 
 	if (shape != SHAPE_OTHER)
 		return repr_container(r, object, shape);
-	if (type->flags & (CPY_TYPE_INT | CPY_TYPE_LONG))
+	/* From 3.12 on the bit of Python 2's int says something else, of classes among others. */
+	if (type->flags & CPY_TYPE_LONG || (r->l->ints == INTS_PY2 && type->flags & CPY_TYPE_INT))
 		return repr_int(r, object, type);
 	if (type->flags & (CPY_TYPE_BYTES | CPY_TYPE_STR))
 		return repr_string(r, object);

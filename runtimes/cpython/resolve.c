@@ -140,6 +140,12 @@ static bool is_library(const char *file)
 	       strstr(file, "/lib/python");
 }
 
+/* The stub below the __init__ of a new object (3.12+): tracebacks leave it out. */
+static bool is_internal(const struct cpy_code *code)
+{
+	return !strcmp(code->filename, "__init__") && !strcmp(code->name, "__init__");
+}
+
 static str_id intern(struct strings *s, const char *text)
 {
 	return strings_add(s, text, strlen(text));
@@ -162,6 +168,8 @@ struct err cpy_resolve(struct resolver *r, struct codes *codes, struct memory *m
 	*ret = (struct frame_info){.kind = FRAME_PYTHON, .first_line = code->first_line};
 	if (!cpy_line_at(l, code, offset, &ret->line, &ret->column))
 		return err_at(ERR_CORRUPT, frame->code, "finding a line");
+	if (is_internal(code))
+		return OK; /* no function: not to be shown */
 	ret->function = intern(strings, code->qualname);
 	ret->name = intern(strings, code->name);
 	ret->file = intern(strings, code->filename);

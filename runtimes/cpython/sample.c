@@ -34,7 +34,7 @@ void cpy_sample_init(struct cpy *c)
 	const int32_t state[] = {l->thread_next, l->thread_frame, l->thread_chunk, l->thread_stack_top};
 	const int32_t frame[] = {l->frame_back, l->frame_code, l->frame_pos,
 				 l->cframe_frame, l->cframe_previous};
-	const int32_t byte[] = {l->frame_owner, l->frame_is_entry};
+	const int32_t byte[] = {l->frame_owner, l->frame_is_entry, l->frame_executing};
 	uint32_t low = UINT32_MAX, high = 0;
 
 	for (size_t i = 0; i < countof(state); i++)

@@ -190,6 +190,14 @@ static bool is_sentinel(const struct cpy_layout *l, const uint8_t *frame)
 	return l->owner_skip && frame[l->frame_owner] >= l->owner_skip;
 }
 
+/* Up to 3.10 a frame knows whether it runs; one that was left, and freed perhaps, does not. */
+static bool is_executing(const struct cpy_layout *l, const uint8_t *frame)
+{
+	uint8_t state = cpy_has(l->frame_executing) ? frame[l->frame_executing] : 0;
+
+	return !l->executing || (state < 8 && l->executing >> state & 1);
+}
+
 static void mark_entry(struct raw_stacks *out)
 {
 	struct raw_stack *stack = &out->list[out->count - 1];
@@ -235,14 +243,14 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		f.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask;
 		if (is_sentinel(l, frame)) {
 			mark_entry(out);
-		} else if (f.code || stack->count) {
-			if (!f.code || !cpy_position(l, f.code, frame, &f.pos))
+		} else if ((f.code && is_executing(l, frame)) || stack->count) {
+			if (!f.code || !is_executing(l, frame) || !cpy_position(l, f.code, frame, &f.pos))
 				return err_at(ERR_CORRUPT, at, "reading a frame");
 			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
-		} /* else: a leaf that is being popped or pushed and has no code: its caller is the leaf */
+		} /* else: a leaf that is being popped or pushed: its caller is the leaf */
 		if (back == at || back == passed || (!back && !is_root(c, th, frame, at)))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
 		if ((budget & (budget - 1)) == 0 || !passed)

@@ -11,6 +11,8 @@ import runtimes  # noqa: E402
 def pytest_generate_tests(metafunc):
     if 'python' in metafunc.fixturenames:
         metafunc.parametrize('python', runtimes.pythons(), ids=lambda i: i.name)
+    if 'ruby' in metafunc.fixturenames:
+        metafunc.parametrize('ruby', runtimes.rubies(), ids=lambda i: i.name)
 
 
 @pytest.fixture(scope='session')

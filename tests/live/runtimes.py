@@ -25,7 +25,7 @@ class Interpreter:
         self.executable = self.argv[-1]  # as the process itself sees it
         self.debug = 'debug' in flags
         self.nogil = 'nogil' in flags
-        self.static = 'static' in flags  # the interpreter is in the executable, not in libpython.so
+        self.static = 'static' in flags  # the interpreter is in the executable, not in a library of its own
 
     def __repr__(self):
         return '<%s %s>' % (self.name, '.'.join(map(str, self.version)))
@@ -107,6 +107,11 @@ def _list():
 def pythons():
     """Every Python that runs here, as Interpreter objects."""
     return [i for i in _list()[0] if i.runtime == 'python']
+
+
+def rubies():
+    """Every Ruby that runs here, as Interpreter objects."""
+    return [i for i in _list()[0] if i.runtime == 'ruby']
 
 
 def missing():

@@ -92,15 +92,8 @@ static void numbers_are_short_and_finite(void **state)
 		double v;
 		const char *expected;
 	} cases[] = {
-		{ 0, "0" },
-		{ 1, "1" },
-		{ -2.5, "-2.5" },
-		{ 0.1, "0.1" },
-		{ 1.0 / 3, "0.333333" },
-		{ 123456, "123456" },
-		{ INFINITY, "0" },
-		{ -INFINITY, "0" },
-		{ NAN, "0" },
+		{ 0, "0" },	      { 1, "1" },	 { -2.5, "-2.5" },   { 0.1, "0.1" }, { 1.0 / 3, "0.333333" },
+		{ 123456, "123456" }, { INFINITY, "0" }, { -INFINITY, "0" }, { NAN, "0" },
 	};
 
 	(void)state;

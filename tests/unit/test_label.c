@@ -35,8 +35,7 @@ static str_id text(struct profile *p, const char *s)
 
 static frame_id in_file(struct profile *p, const char *path)
 {
-	return frames_add(p->frames,
-			  (struct frame_info){ .function = text(p, "f"), .file = text(p, path), .line = 1 });
+	return frames_add(p->frames, (struct frame_info){ .function = text(p, "f"), .file = text(p, path), .line = 1 });
 }
 
 static const char *shown(struct profile *p, frame_id f)
@@ -108,8 +107,7 @@ static void files_with_one_base_name_get_the_folders_that_tell_them_apart(void *
 static void a_path_that_ends_another_is_told_apart_as_well(void **state)
 {
 	struct profile *p = *state;
-	frame_id a = in_file(p, "/x.py"), b = in_file(p, "x.py"), c = in_file(p, "a/x.py"),
-		 d = in_file(p, "/a/x.py");
+	frame_id a = in_file(p, "/x.py"), b = in_file(p, "x.py"), c = in_file(p, "a/x.py"), d = in_file(p, "/a/x.py");
 	frame_id e = in_file(p, "/v/site-packages/a/x.py");
 	const char *names[] = { shown(p, a), shown(p, b), shown(p, c), shown(p, d), shown(p, e) };
 
@@ -170,10 +168,9 @@ static void full_file_names_are_as_the_runtime_has_them(void **state)
 static void lines_are_shown_as_asked(void **state)
 {
 	struct profile *p = *state;
-	frame_id f = frames_add(p->frames, (struct frame_info){ .function = text(p, "f"),
-								.file = text(p, "/a.py"),
-								.line = 17,
-								.first_line = 10 });
+	frame_id f = frames_add(
+		p->frames, (struct frame_info){
+				   .function = text(p, "f"), .file = text(p, "/a.py"), .line = 17, .first_line = 10 });
 
 	assert_int_equal(label_of(p, f, &(struct sink_options){ 0 }).line, 17);
 	assert_int_equal(label_of(p, f, &(struct sink_options){ .function_only = true }).line, 10);
@@ -207,8 +204,7 @@ static void native_frames_show_their_module(void **state)
 								.kind = FRAME_NATIVE });
 
 	assert_string_equal(label_of(p, f, &(struct sink_options){ 0 }).file, "libc.so.6");
-	assert_string_equal(label_of(p, f, &(struct sink_options){ .full_filenames = true }).file,
-			    "/lib/x/libc.so.6");
+	assert_string_equal(label_of(p, f, &(struct sink_options){ .full_filenames = true }).file, "/lib/x/libc.so.6");
 	assert_int_equal(label_of(p, f, &(struct sink_options){ 0 }).line, 0);
 }
 

@@ -38,9 +38,8 @@ static str_id text(struct profile *p, const char *s)
 
 static frame_id frame(struct profile *p, const char *function, const char *file, uint32_t line)
 {
-	return frames_add(
-		p->frames,
-		(struct frame_info){ .function = text(p, function), .file = text(p, file), .line = line });
+	return frames_add(p->frames,
+			  (struct frame_info){ .function = text(p, function), .file = text(p, file), .line = line });
 }
 
 /* Root first, ended by NULL; the frames have no file. */
@@ -158,8 +157,7 @@ static void a_leaf_that_ends_like_a_second_column_is_put_in_parentheses(void **s
 	add(p, 2, "thread 12", "step 1.5", NULL);
 	add(p, 3, "a", "7", NULL);
 	add(p, 4, "a", "x86", NULL);
-	assert_written(p, (struct sink_options){ 0 },
-		       "a;(7) 3\na;x86 4\n(thread 12) 1\nthread 12;(step 1.5) 2\n");
+	assert_written(p, (struct sink_options){ 0 }, "a;(7) 3\na;x86 4\n(thread 12) 1\nthread 12;(step 1.5) 2\n");
 }
 
 static void no_line_looks_like_a_comment(void **state)

@@ -1,0 +1,112 @@
+/* record-snapshot.c - record what cspy reads of a CPython process, and write down what it says of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpython_replay.h"
+#include "cpython_said.h"
+#include "pause.h"
+#include "runtimes.h"
+
+static const char usage[] = "usage: record-snapshot PID OUT.snap\n"
+			    "Writes the memory that was read to OUT.snap, and what was said of it to OUT.expected.\n";
+
+static int complain(const char *what, struct err e)
+{
+	fprintf(stderr, "record-snapshot: %s: %s, %s\n", what, err_code_name(e.code), e.what ? e.what : "");
+	return 1;
+}
+
+/* "x.snap" -> "x.expected" */
+static char *expected_path(const char *snap)
+{
+	size_t len = strlen(snap);
+
+	if (len > 5 && !strcmp(snap + len - 5, ".snap"))
+		len -= 5;
+	return xasprintf("%.*s.expected", (int)len, snap);
+}
+
+/* The roots are found in the plain process: searching its files is no part of what is replayed. */
+static struct err find_roots(struct target *t, struct cpy_roots *ret)
+{
+	const struct runtime_ops *ops;
+	char why[256] = "";
+	void *instance;
+	struct err e = runtimes_attach(t, why, sizeof(why), &ops, &instance);
+
+	if (failed(e)) {
+		fprintf(stderr, "record-snapshot: %s\n", why);
+		return e;
+	}
+	if (strcmp(ops->name, "cpython") == 0)
+		*ret = ((struct cpy *)instance)->roots;
+	else
+		e = err_at(ERR_UNSUPPORTED, 0, "only CPython can be recorded");
+	ops->detach(instance);
+	return e;
+}
+
+static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_t *n)
+{
+	for (*n = 0; *n < t->thread_count && *n < PAUSE_THREADS; ++*n)
+		tids[*n] = t->threads[*n].ns_tid;
+	return pause_hold(p, t, tids, *n);
+}
+
+static struct err record(struct target *t, struct cpy_roots *roots, const char *out)
+{
+	CLEANUP(cleanup_free) char *text = expected_path(out);
+	struct pause pause = {0};
+	pid_t tids[PAUSE_THREADS];
+	struct said said = {0};
+	struct cpy *c = NULL;
+	FILE *expected = NULL;
+	size_t n;
+	struct err e = hold_all(&pause, t, tids, &n);
+
+	t->memory = memory_record_new(t->memory);
+	replay_note(t->memory, roots, t);
+	if (!failed(e))
+		e = replay_layout(t->memory, !strcmp(roots->layout_source, "self-described"),
+				  roots->layout.object_type, roots);
+	if (!failed(e))
+		e = cpy_attach_roots(roots, t, &c);
+	if (!failed(e))
+		said_take(&said, c, t, tids, n);
+	if (!failed(e) && !pause_still(&pause, t))
+		e = err_at(ERR_CORRUPT, 0, "a thread ran meanwhile: try again");
+	pause_release(&pause);
+	if (!failed(e))
+		e = memory_record_save(t->memory, out);
+	if (!failed(e) && !(expected = fopen(text, "we")))
+		e = err_at(ERR_OS, 0, "creating the .expected file");
+	if (expected) {
+		said_print(expected, c, &said);
+		if (fclose(expected) && !failed(e))
+			e = err_at(ERR_OS, 0, "writing the .expected file");
+	}
+	said_free(&said);
+	if (c)
+		runtime_cpython.detach(c);
+	return e;
+}
+
+int main(int argc, char **argv)
+{
+	struct cpy_roots roots = {0};
+	struct target *t = NULL;
+	struct err e;
+
+	if (argc != 3 || atoi(argv[1]) <= 0) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	e = target_open((pid_t)atoi(argv[1]), &t);
+	if (!failed(e))
+		e = find_roots(t, &roots);
+	if (!failed(e))
+		e = record(t, &roots, argv[2]);
+	target_close(t);
+	return failed(e) ? complain(argv[1], e) : 0;
+}
