@@ -132,6 +132,12 @@ def share(part, whole):
     return 100.0 * part / whole if whole else 0.0
 
 
+def first_sample(short, long_):
+    """Seconds from exec: where the line through both recordings' samples over time comes down to none."""
+    more = long_.outcome.samples - short.outcome.samples
+    return short.seconds - short.outcome.samples * (long_.seconds - short.seconds) / more if more > 0 else 0.0
+
+
 def fill(row, short, long_, on, off):
     """The columns that come from a short and a long recording of each round."""
     def total(runs, value):
@@ -143,8 +149,7 @@ def fill(row, short, long_, on, off):
     if n > 0:
         row['per_second'] = n / seconds
         row['cpu_us'] = 1e6 * (total(long_, lambda r: r.cpu) - total(short, lambda r: r.cpu)) / n
-        # The line through both, down to no sample: when the first was taken.
-        row['start_ms'] = 1e3 * (total(short, lambda r: r.seconds) - samples(short) * seconds / n) / len(short)
+        row['start_ms'] = 1e3 * statistics.median(map(first_sample, short, long_))
     row['failed'] = share(total(short + long_, lambda r: r.outcome.failed), all_)
     row['memory_mb'] = max(r.memory for r in long_) / 1e6
     for column in ('torn', 'cut'):

@@ -51,7 +51,7 @@ def found(variable, name):
 class Cspy(Tool):
     def command(self, target, rate, seconds, out, every_thread):
         idle = ['--idle'] if every_thread else []
-        return [*self.program, 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(seconds + LONGER), '-f', 'folded',
+        return [*self.program, 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(int(seconds) + LONGER), '-f', 'folded',
                 '-o', out, '--stats', out + '.stats', '--quiet', *idle, *self.options]
 
     def outcome(self, text, out, threads):
@@ -69,7 +69,7 @@ class Cspy(Tool):
 class PySpy(Tool):
     def command(self, target, rate, seconds, out, every_thread):
         idle = ['--idle'] if every_thread else []
-        return [*self.program, 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(seconds + LONGER), '-f', 'raw', '-o', out,
+        return [*self.program, 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(int(seconds) + LONGER), '-f', 'raw', '-o', out,
                 *idle, *self.options]
 
     def outcome(self, text, out, threads):
@@ -89,7 +89,7 @@ class Austin(Tool):
         return super().missing(python)
 
     def command(self, target, rate, seconds, out, every_thread):
-        return [*self.program, '-i', '%dus' % max(1, MAX_RATE // rate), '-x', str(seconds + LONGER), '-p', str(target.pid), '-o', out,
+        return [*self.program, '-i', '%dus' % max(1, MAX_RATE // rate), '-x', str(int(seconds) + LONGER), '-p', str(target.pid), '-o', out,
                 *self.options]
 
     def outcome(self, text, out, threads):
@@ -119,7 +119,7 @@ class OwnSampler(Tool):
 
     def command(self, target, rate, seconds, out, every_thread):
         sampler = [target.python.executable, '-m', 'profiling.sampling', 'attach', '--all-threads', '-r', str(rate), '-d',
-                   str(seconds + LONGER), '--collapsed', '-o', target.inside(out), *self.options, str(target.pid)]
+                   str(int(seconds) + LONGER), '--collapsed', '-o', target.inside(out), *self.options, str(target.pid)]
         return target.beside(sampler)
 
     def outcome(self, text, out, threads):

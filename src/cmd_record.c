@@ -388,6 +388,7 @@ static void new_profile(struct record *r)
 	r->profile = profile_new(r->frames);
 	r->profile->keep_runs = r->o.sink->needs_runs;
 	r->profile->interval_ns = (uint64_t)(1e9 / r->o.rate);
+	r->profile->start_ns = clock_now();
 	r->profile->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 	r->profile->pid = r->o.pid;
 	r->profile->stats.rate_wanted = r->o.rate;

@@ -116,3 +116,28 @@ void copies_age(struct copies *c, uint32_t tick)
 	c->order_count = 0;
 	index_rebuild(c);
 }
+
+struct err pages_read(struct pages *p, struct memory *m, raddr_t at, void *buf, size_t len, uint32_t tick)
+{
+	raddr_t start = at & ~(raddr_t)(PAGE_BYTES - 1);
+	struct page *page = NULL;
+	struct err e;
+
+	if (at + len > start + PAGE_BYTES)
+		return memory_read(m, at, buf, len);
+	for (size_t i = 0; i < PAGES && !page; i++)
+		if (p->list[i].at == start && p->list[i].tick == tick)
+			page = &p->list[i];
+	if (!page) {
+		page = &p->list[p->next];
+		page->tick = 0;
+		e = memory_read(m, start, page->bytes, PAGE_BYTES);
+		if (failed(e))
+			return e;
+		page->at = start;
+		page->tick = tick;
+		p->next = (p->next + 1) % PAGES;
+	}
+	memcpy(buf, page->bytes + (at - start), len);
+	return OK;
+}

@@ -12,7 +12,24 @@ enum {
 	AGAIN_BYTES = 2048,    /* of the data stack's end, likewise */
 	CHUNKS_MAX = 4096,     /* data stack chunks of one thread */
 	CHUNK_BYTES_MAX = 64 << 20,
+	PAGE_BYTES = 4096,
+	PAGES = 32,
 };
+
+/* What was not foreseen is read by the page: the next frame is often near. Good for one tick. */
+struct page {
+	raddr_t at;
+	uint32_t tick;
+	uint8_t bytes[PAGE_BYTES];
+};
+
+struct pages {
+	struct page list[PAGES];
+	size_t next; /* to be replaced */
+};
+
+/* Bytes at this address, from a page of this tick or a new one. */
+MUST_CHECK struct err pages_read(struct pages *p, struct memory *m, raddr_t at, void *buf, size_t len, uint32_t tick);
 
 /* One data stack chunk: its live part is copied. */
 struct chunk {
@@ -30,6 +47,7 @@ struct piece {
 	uint32_t used;	/* last tick that needed it */
 	uint32_t twice; /* last tick that read it twice */
 	bool valid;	/* copied in this tick */
+	bool asked;	 /* among the last tick's ranges */
 	bool unreadable; /* when it was last tried */
 	uint8_t bytes[PIECE_BYTES], again[PIECE_BYTES];
 };

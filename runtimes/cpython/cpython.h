@@ -52,6 +52,7 @@ struct cpy {
 	size_t thread_count, thread_cap;
 	raddr_t current[2]; /* the word at roots.gil_current, first and last in the tick */
 	uint32_t collecting; /* the process-wide flag */
+	struct pages pages;
 	struct codes codes;
 	struct resolver resolver;
 	struct memory_range *ranges; /* of this tick's read */

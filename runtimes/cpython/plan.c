@@ -8,8 +8,12 @@ enum {
 
 static void plan_piece(struct cpy *c, struct piece *p)
 {
+	/* Memory that was freed since is not asked for again: each gap in a scatter read costs another call. */
+	if (p->asked && !p->valid)
+		p->unreadable = true;
 	p->valid = false;
-	if (!p->unreadable)
+	p->asked = !p->unreadable;
+	if (p->asked)
 		cpy_range(c, p->at, p->bytes, c->frame_bytes, &p->valid);
 }
 

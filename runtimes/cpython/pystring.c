@@ -10,6 +10,7 @@ enum {
 	TYPE_NAME_CAP = 128,
 	LENGTH_CAP = 1 << 30, /* characters of a string: more is taken for damage */
 	MAX_CODE_POINT = 0x10FFFF,
+	PAGE = 4096, /* the smallest there is */
 };
 
 struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type,
@@ -107,18 +108,35 @@ struct err cpy_chars_find(struct memory *m, const struct cpy_layout *l, raddr_t 
  * Python 2 is built with 2 or with 4 bytes a character and does not say so in its objects. Read as 4 bytes,
  * two characters of a narrow build are no code point, unless the second one is a control character.
  */
-static bool py2_is_wide(struct memory *m, const struct cpy_chars *chars)
+static struct err py2_is_wide(struct memory *m, const struct cpy_chars *chars, bool *ret)
 {
 	uint32_t buf[CHUNK];
 	size_t n = chars->length < CHUNK ? chars->length + 1 : CHUNK; /* with the zero that ends it */
+	raddr_t narrow_end = chars->data + n * 2 - 1, wide_end = chars->data + n * 4 - 1;
+	struct err e = memory_read(m, chars->data, buf, n * 4);
 
-	if (failed(memory_read(m, chars->data, buf, n * 4)))
-		return false;
+	*ret = false;
+	/* Memory that ends behind the shorter one says that it is the shorter one. */
+	if (e.code == ERR_FAULT && narrow_end / PAGE != wide_end / PAGE)
+		return OK;
+	if (failed(e))
+		return e;
 	for (size_t i = 0; i < n; i++) {
 		if (buf[i] > MAX_CODE_POINT)
-			return false;
+			return OK;
 	}
-	return chars->length >= CHUNK || buf[n - 1] == 0;
+	*ret = chars->length >= CHUNK || buf[n - 1] == 0;
+	return OK;
+}
+
+static struct err py2_unit(struct memory *m, struct cpy_chars *chars)
+{
+	bool wide = false;
+	struct err e = chars->unit ? OK : py2_is_wide(m, chars, &wide);
+
+	if (!failed(e) && !chars->unit)
+		chars->unit = wide ? 4 : 2;
+	return e;
 }
 
 /* `n` units that lie packed at the front of buf become one to an element. Backwards, for the front is in the
@@ -154,14 +172,16 @@ static size_t join_surrogates(uint32_t *buf, size_t n)
 struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap,
 			  size_t *ret)
 {
-	uint8_t unit = chars->unit ? chars->unit : py2_is_wide(m, chars) ? 4 : 2;
+	struct cpy_chars known = *chars;
 	size_t n = chars->length < cap ? chars->length : cap;
-	struct err e = n ? memory_read(m, chars->data, buf, n * unit) : OK;
+	struct err e = py2_unit(m, &known);
 
+	if (!failed(e) && n)
+		e = memory_read(m, chars->data, buf, n * known.unit);
 	if (failed(e))
 		return e;
-	spread(buf, n, unit);
-	*ret = chars->unit == 0 && unit == 2 ? join_surrogates(buf, n) : n;
+	spread(buf, n, known.unit);
+	*ret = chars->unit == 0 && known.unit == 2 ? join_surrogates(buf, n) : n;
 	return OK;
 }
 
@@ -196,8 +216,9 @@ struct err cpy_string(struct memory *m, const struct cpy_layout *l, raddr_t obje
 	if (chars.bytes)
 		return l->strings == STRINGS_PY2 ? bytes_text(m, &chars, &text)
 						 : err_at(ERR_CORRUPT, object, "not a string");
-	if (!chars.unit)
-		chars.unit = py2_is_wide(m, &chars) ? 4 : 2;
+	e = py2_unit(m, &chars);
+	if (failed(e))
+		return e;
 	while (chars.length > 0 && !text.full) {
 		size_t take = chars.length < CHUNK ? chars.length : CHUNK, n;
 

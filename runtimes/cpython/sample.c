@@ -8,6 +8,8 @@ static const uint64_t SLOW_NS = 1000 * 1000;
 /* The lists are walked afresh this often: an interpreter that ended in the middle of its list leaves no other trace. */
 static const uint64_t DISCOVER_NS = 1000 * 1000 * 1000ull;
 
+enum { GAP_WINDOW = 16 };
+
 void cpy_range(struct cpy *c, raddr_t at, void *buf, size_t len, bool *valid)
 {
 	size_t i = c->range_count++;
@@ -115,23 +117,25 @@ static size_t plan(struct cpy *c, bool slow)
 /* One call where nothing moved; a range that is gone costs one more, and is not valid. *gap: a code object's was. */
 static struct err read_all(struct cpy *c, struct target *t, size_t codes_from, bool *gap)
 {
-	size_t at = 0;
+	size_t at = 0, window = c->range_count;
 
 	*gap = false;
 	while (at < c->range_count) {
-		size_t done;
-		struct err e = memory_readv(t->memory, c->ranges + at, c->range_count - at, &done);
+		size_t done, n = c->range_count - at < window ? c->range_count - at : window;
+		struct err e = memory_readv(t->memory, c->ranges + at, n, &done);
 
 		for (size_t i = at; i < at + done; i++)
 			if (c->valid[i])
 				*c->valid[i] = true;
 		at += done;
+		window *= 2;
 		if (!failed(e))
-			return OK;
+			continue;
 		if (e.code != ERR_FAULT)
 			return e;
 		*gap = *gap || at >= codes_from;
 		at++;
+		window = GAP_WINDOW; /* gaps come in clusters, and every range of a failed call has its price */
 	}
 	return OK;
 }

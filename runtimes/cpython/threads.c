@@ -194,7 +194,9 @@ struct err cpy_threads_discover(struct cpy *c, struct target *t)
 	for (size_t i = 0; i < old_count; i++)
 		copies_free(&old[i].copies);
 	free(old);
-	if (!failed(e))
+	if (failed(e))
+		c->interp_head = 0; /* what is known is not all: the next comparison must tell */
+	else
 		find_os_threads(c, t);
 	return e;
 }

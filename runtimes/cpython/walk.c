@@ -135,7 +135,7 @@ static const uint8_t *frame_at(struct cpy *c, struct cpy_thread *th, struct targ
 	p = copies_piece(&th->copies, at, c->tick);
 	if (!p)
 		return NULL;
-	p->unreadable = failed(memory_read(t->memory, at, p->bytes, c->frame_bytes));
+	p->unreadable = failed(pages_read(&c->pages, t->memory, at, p->bytes, c->frame_bytes, c->tick));
 	p->valid = !p->unreadable;
 	return p->valid ? p->bytes : NULL;
 }

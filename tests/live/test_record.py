@@ -303,6 +303,14 @@ def test_its_death_by_a_signal_is_told_as_a_shell_does(cspy, tmp_path):
     assert files(tmp_path) == ['x.svg']
 
 
+def test_its_exit_status_is_not_lost_while_it_is_paused(cspy):
+    """It ends in the middle of pauses; what collects its stops must not collect its end."""
+    program = 'import sys, time\nend = time.time() + 0.15\nwhile time.time() < end: sum(range(100))\nsys.exit(42)'
+    codes = [run(cspy, 'record', '-q', '-r', '10k', '--blocking', *FOLDED, '/dev/null', *python_command(program)).code
+             for _ in range(25)]
+    assert codes == [42] * 25
+
+
 def test_a_program_that_ends_at_once_still_gives_a_valid_file(cspy, tmp_path):
     r = run(cspy, 'record', '-o', tmp_path / 'x.svg', '--', '/bin/sh', '-c', 'exit 7')
     assert r.code == 7

@@ -115,11 +115,21 @@ void replay_target_free(struct target *t)
 struct lent {
 	struct memory base;
 	struct memory *inner;
+	uint64_t ranges;
 };
 
 static struct err lent_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
 {
-	return memory_readv(((struct lent *)m)->inner, ranges, n, done);
+	struct lent *l = (struct lent *)m;
+	struct err e = memory_readv(l->inner, ranges, n, done);
+
+	l->ranges += *done + failed(e);
+	return e;
+}
+
+uint64_t replay_lent(const struct memory *lent)
+{
+	return ((const struct lent *)lent)->ranges;
 }
 
 static void lent_close(struct memory *m)

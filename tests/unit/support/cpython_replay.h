@@ -17,5 +17,7 @@ void replay_target_free(struct target *t);
 
 /* Reads go to `inner`, which stays the caller's: what owns its memory can be given one that is used again. */
 struct memory *replay_lend(struct memory *inner);
+/* Ranges that were asked for so far. */
+uint64_t replay_lent(const struct memory *lent);
 
 #endif

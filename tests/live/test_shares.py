@@ -1,0 +1,131 @@
+"""Shares are the program's: functions that time themselves, against how often each was found at the leaf.
+
+What is compared are points of self time, over all samples: a `[cut]` stack counts, and is nobody's. A share may be off by POINTS,
+by three standard deviations of counting, and by what the machine itself disturbed (the difference between the truth of the whole
+window and that of its quiet part). In default mode the paused samples alone say how the others are to be weighed, so the deviation
+is that of their number. CSPY_SHARES_SECONDS multiplies the time that is recorded.
+"""
+import collections
+import json
+import os
+import statistics
+import time
+
+import pytest
+import runtimes
+from test_truth import TARGETS, on_cpu, record
+
+SCALE = float(os.environ.get('CSPY_SHARES_SECONDS', 1))
+RATE, LONG, SHORT = 1000, 6, 2      # samples a second; seconds on chosen() interpreters and on the others
+POINTS = 1.0                        # what lasts 5 us or longer
+STORM_POINTS = 2.0                  # calls that last as long as a call does
+
+
+def chosen():
+    """Names of the interpreters that get the long tests: one of each kind of frame, and the newest."""
+    pythons = [p for p in runtimes.pythons() if not p.debug]
+    kinds = [next((p.name for p in pythons if p.version[:2] == v), None) for v in ((2, 7), (3, 8), (3, 11), (3, 13))]
+    return set(kinds + [max(pythons, key=lambda p: p.version).name])
+
+
+def leaves(lines):
+    """Counts by the leaf's function, without its class: 'Thing.get (x.py:3)' -> get."""
+    counts = collections.Counter()
+    for line in lines:
+        if line and not line.startswith('#'):
+            stack, _, n = line.rpartition(' ')
+            leaf = stack.rpartition(';')[2]
+            counts[leaf if leaf.startswith('[') else leaf.partition(' ')[0].rpartition('.')[2]] += int(n)
+    return counts
+
+
+def shares(counts):
+    total = sum(counts.values())
+    return {k: v / total for k, v in counts.items()}
+
+
+def deviation(share, n):
+    """Of a share that was counted in n samples, in points."""
+    return 100 * (max(share, 1 / n) * (1 - share) / n) ** 0.5
+
+
+class Truth:
+    """The log of a program that times its functions."""
+
+    def __init__(self, path, start, end):
+        with open(path) as f:
+            rows = [json.loads(line) for line in f.read().split('\n')[:-1]]
+        self.short = rows[0]['short']
+        self.functions = set(rows[0]['self'])
+        inside = [r for r in rows if start <= r['time'] <= end]
+        steps = [{k: b['self'][k] - a['self'][k] for k in self.functions} for a, b in zip(inside, inside[1:])]
+        usual = statistics.median(sum(s.values()) for s in steps)
+        self.whole = self.sums(steps)
+        self.quiet = self.sums([s for s in steps if sum(s.values()) < 1.2 * usual])
+
+    def sums(self, steps):
+        return shares({k: sum(s[k] for s in steps) for k in self.functions})
+
+    def name(self, leaf):
+        """What the log calls it: the burst's parts are one; whatever serves the driver is the driver's."""
+        for whole, parts in self.short.items():
+            if leaf in parts and whole in self.functions:
+                return whole
+        return leaf if leaf in self.functions or leaf.startswith('[') else 'drive'
+
+
+def compared(truth, counts, n):
+    """(rows that are off, a line that tells) of leaf counts against a Truth."""
+    named = collections.Counter()
+    for leaf, count in counts.items():
+        named[truth.name(leaf)] += count
+    got, off, told = shares(named), [], []
+    for name in sorted(set(got) | truth.functions):
+        is_, was = 100 * got.get(name, 0), 100 * truth.whole.get(name, 0)
+        disturbed = abs(was - 100 * truth.quiet.get(name, 0))
+        limit = POINTS + 3 * deviation(was / 100, n) + disturbed
+        told.append('%s %.1f/%.1f' % (name, is_, was))
+        if abs(is_ - was) > limit:
+            off.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points, %.2f for disturbance)' % (name, is_, was, limit, disturbed))
+    return off, ', '.join(told)
+
+
+def counted(stats, mode):
+    return max(1, stats['paused'] if mode == 'default' and stats['paused'] else stats['samples'])
+
+
+@pytest.mark.parametrize('program', ['shares_long', 'shares_known'])
+def test_shares_are_what_the_program_measured(python, target, cspy, program, tmp_path):
+    long_ = python.name in chosen()
+    script = python.place(TARGETS + program + '.py')
+    log = os.path.join(os.path.dirname(script), 'log') if python.root else str(tmp_path / 'log')
+    t = target(python, TARGETS + program + '.py', 600, log, beside=[TARGETS + 'shares_known.py'], preexec_fn=on_cpu(-1))
+    assert t.line() == 'ready'
+    wrong = []
+    for mode in ('default', 'blocking', 'nonblocking') if long_ else ('default',):
+        start = time.time()
+        lines, stats = record(cspy, t.pid, RATE, (LONG if long_ else SHORT) * SCALE, [] if mode == 'default' else ['--' + mode], tmp_path)
+        truth = Truth((python.root or '') + log, start, time.time())
+        off, told = compared(truth, leaves(lines), counted(stats, mode))
+        print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
+        wrong += ['%s: %s' % (mode, o) for o in off]
+    assert not wrong, '\n'.join(wrong)
+
+
+def test_a_storm_of_short_calls_has_the_shares_that_pausing_gives(python, target, cspy, tmp_path):
+    seconds = (LONG if python.name in chosen() else SHORT) * SCALE
+    t = target(python, TARGETS + 'shares_storm.py', 600, preexec_fn=on_cpu(-1))
+    assert t.line() == 'ready'
+    lines, stats = record(cspy, t.pid, RATE, seconds, ['--blocking'], tmp_path)
+    truth, n = shares(leaves(lines)), stats['samples']
+    lines, stats = record(cspy, t.pid, RATE, seconds, [], tmp_path)
+    got, m = shares(leaves(lines)), counted(stats, 'default')
+    wrong, told = [], []
+    for name in sorted(set(truth) | set(got)):
+        is_, was = 100 * got.get(name, 0), 100 * truth.get(name, 0)
+        both = deviation(was / 100, n) + deviation(was / 100, m)
+        told.append('%s %.1f/%.1f' % (name, is_, was))
+        if abs(is_ - was) > STORM_POINTS + 3 * both:
+            wrong.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points)' % (name, is_, was, STORM_POINTS + 3 * both))
+    print('%s storm, %d and %d samples: %s' % (python.name, n, stats['samples'], ', '.join(told)))
+    assert not wrong, '\n'.join(wrong)
