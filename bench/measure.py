@@ -120,7 +120,8 @@ class Run:
         if self.outcome and self.outcome.samples:
             return ''
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        return lines[-1][:200] if lines else 'it said nothing and recorded nothing'
+        telling = [line for line in lines if re.search(r'error|fail|cannot|unsupported', line, re.I)]
+        return (telling or lines[-1:] or ['it said nothing and recorded nothing'])[0][:150]
 
 
 def speeds(lines, since, until):
@@ -178,11 +179,11 @@ def measure(tool, python, mode, rate, a):
                 time.sleep(a.seconds)
                 off += speeds(target.lines(0), since, time.time())
             for seconds, runs in ((a.seconds / 3, short), (a.seconds, long_)):
-                runs.append(Run(tool, target, number, seconds, threads))
+                runs.append(Run(tool, target, number, seconds + tool.starting, threads))
                 if runs[-1].failure():
                     row['error'] = runs[-1].failure()
                     return row
-            on += [] if truth else speeds(target.lines(0), long_[-1].start, long_[-1].finish)
+            on += [] if truth else speeds(target.lines(0), long_[-1].start + tool.starting, long_[-1].finish)
             if truth:
                 for verdict, count in a.judge.folded_counts(tool.stacks(long_[-1].out)).items():
                     verdicts[verdict] = verdicts.get(verdict, 0) + count

@@ -25,6 +25,7 @@ class Tool:
     """A profiler in one of its modes. `stacks` yields (folded stack as cspy writes it, count) of what it wrote."""
 
     program = None      # command line, or None when there is none here
+    starting = 0        # seconds that it needs before SIGINT makes it write what it has
 
     def __init__(self, name, options=()):
         self.name = name
@@ -108,6 +109,8 @@ class Austin(Tool):
 
 class OwnSampler(Tool):
     """`python3.15 -m profiling.sampling`: reads only a process of its own version, so the target's interpreter runs it."""
+
+    starting = 2
 
     def missing(self, python):
         if python.version < (3, 15):

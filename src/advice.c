@@ -134,12 +134,11 @@ bool advice_hopeless(const struct advice_facts *f, struct advice *ret)
 	if (!f->exists) {
 		say(ret, EXIT_GONE, "", "process %d: there is no such process", pid);
 	} else if (f->process && f->process != f->pid) {
-		say(ret, EXIT_USAGE, "", "process %d: that is a thread; its process is %d", pid,
-		    (int)f->process);
+		say(ret, EXIT_USAGE, "", "process %d: that is a thread; its process is %d", pid, (int)f->process);
 		snprintf(ret->hint, sizeof(ret->hint), "use -p %d", (int)f->process);
 	} else if (f->zombie) {
-		say(ret, EXIT_GONE, "",
-		    "process %d: it has ended (a zombie that its parent has not collected yet)", pid);
+		say(ret, EXIT_GONE, "", "process %d: it has ended (a zombie that its parent has not collected yet)",
+		    pid);
 	} else if (f->kernel_thread) {
 		say(ret, EXIT_UNSUPPORTED, "", "process %d: a thread of the kernel, no program", pid);
 	} else {
@@ -155,11 +154,9 @@ static void advise_denied(const struct advice_facts *f, struct advice *ret)
 
 	snprintf(who, sizeof(who), "process %d: no permission to read it", (int)f->pid);
 	if (f->own_uid == 0 && !f->can_trace)
-		say(ret, EXIT_DENIED, container_hint, "%s: root, but without the capability CAP_SYS_PTRACE",
-		    who);
+		say(ret, EXIT_DENIED, container_hint, "%s: root, but without the capability CAP_SYS_PTRACE", who);
 	else if (f->own_uid != 0 && f->uid != f->own_uid && !f->can_trace)
-		say(ret, EXIT_DENIED, "run cspy with sudo, or as that user", "%s: it belongs to %s", who,
-		    f->user);
+		say(ret, EXIT_DENIED, "run cspy with sudo, or as that user", "%s: it belongs to %s", who, f->user);
 	else if (!f->dumpable && !f->can_trace)
 		say(ret, EXIT_DENIED, "run cspy with sudo",
 		    "%s: it is protected (not dumpable: it changed user, or its file has capabilities)", who);
@@ -176,8 +173,8 @@ static void advise_denied(const struct advice_facts *f, struct advice *ret)
 		    "kernel.yama.ptrace_scope to 0 (sudo sysctl kernel.yama.ptrace_scope=0)",
 		    "%s: kernel.yama.ptrace_scope is 1, which allows it for own children only", who);
 	else if (f->tracer)
-		say(ret, EXIT_DENIED, "end that, or try --nonblocking",
-		    "%s: it is traced already, by process %d (%s)", who, (int)f->tracer, f->tracer_name);
+		say(ret, EXIT_DENIED, "end that, or try --nonblocking", "%s: it is traced already, by process %d (%s)",
+		    who, (int)f->tracer, f->tracer_name);
 	else
 		say(ret, EXIT_DENIED, container_hint,
 		    "%s: the kernel refuses (another user namespace, seccomp, SELinux or AppArmor)", who);
@@ -202,8 +199,8 @@ void advice_attach(const struct advice_facts *f, struct err e, const char *why, 
 		if (*why)
 			say(ret, EXIT_UNSUPPORTED, "", "process %d: %s", pid, why);
 		else
-			say(ret, EXIT_UNSUPPORTED, "", "process %d (%s): %s", pid,
-			    *f->exe ? f->exe : "unknown program", e.what ? e.what : "it can't be read");
+			say(ret, EXIT_UNSUPPORTED, "", "process %d (%s): %s", pid, *f->exe ? f->exe : "unknown program",
+			    e.what ? e.what : "it can't be read");
 		return;
 	default:
 		say(ret, EXIT_FAILED, "", "process %d: %s: %s", pid, e.what ? e.what : "failed",

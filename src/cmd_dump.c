@@ -19,8 +19,7 @@ static const struct option_row rows[] = {
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
 	  "whole paths, not only what tells files apart" },
-	{ "nonblocking", 0, OPTION_FLAG, AT(dump.nonblocking), NULL,
-	  "do not pause the process; stacks may be torn" },
+	{ "nonblocking", 0, OPTION_FLAG, AT(dump.nonblocking), NULL, "do not pause the process; stacks may be torn" },
 	OPTION_ROW_HELP,
 	OPTION_ROW_VERSION,
 	{ 0 },
@@ -110,8 +109,7 @@ static int dump_run(const struct command *self, int argc, char **argv)
 		break;
 	}
 	if (rest.command)
-		return refuse("dump takes a running process, no command",
-			      "to start a program: cspy record -- COMMAND");
+		return refuse("dump takes a running process, no command", "to start a program: cspy record -- COMMAND");
 	if (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid)))
 		return refuse("dump takes one process id", "as in: cspy dump 4711");
 	if (!o.pid)

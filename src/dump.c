@@ -83,8 +83,7 @@ static void compare(struct look *l)
 		if (s->sure || failed(s->err) || !b || failed(b->err) || b->count != s->count)
 			continue;
 		if (os && target_thread_state(l->target, os) != THREAD_RUNNING)
-			s->sure = same_frames(&l->stacks.frames[s->first], &l->before.frames[b->first],
-					      s->count);
+			s->sure = same_frames(&l->stacks.frames[s->first], &l->before.frames[b->first], s->count);
 	}
 }
 
@@ -167,8 +166,7 @@ static struct err read_stacks(struct look *l)
 
 /* ---- Making a record of them ---- */
 
-static void set_state(struct dump_thread *th, const struct raw_stack *s, enum thread_state os,
-		      const char *lock)
+static void set_state(struct dump_thread *th, const struct raw_stack *s, enum thread_state os, const char *lock)
 {
 	char low[sizeof(((struct rt_about *)0)->lock)];
 	size_t n = 0;
@@ -218,8 +216,7 @@ static void add_local(void *arg, const struct rt_local *local)
 	if (d->local_count == LOCALS_MAX)
 		return;
 	xgrow(&d->locals, &d->local_cap, d->local_count + 1, sizeof(*d->locals));
-	d->locals[d->local_count++] =
-		(struct dump_local){ xstrdup(local->name), xstrdup(local->value), local->kind };
+	d->locals[d->local_count++] = (struct dump_local){ xstrdup(local->name), xstrdup(local->value), local->kind };
 }
 
 static void read_locals(struct look *l)
@@ -244,8 +241,7 @@ static void name_thread(struct look *l, const struct raw_stack *s, struct dump_t
 {
 	char comm[64];
 
-	if (l->ops->thread_name &&
-	    !failed(l->ops->thread_name(l->instance, l->target, s, l->dump->strings, &th->name)))
+	if (l->ops->thread_name && !failed(l->ops->thread_name(l->instance, l->target, s, l->dump->strings, &th->name)))
 		return;
 	th->name = 0;
 	if (!th->tid)

@@ -59,8 +59,7 @@ struct dump {
 };
 
 /* `why` (cap bytes) has the runtimes' words on failure. */
-MUST_CHECK struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap,
-				struct dump **ret);
+MUST_CHECK struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap, struct dump **ret);
 void dump_free(struct dump *d); /* accepts NULL */
 
 /* dump_text.c, dump_json.c */

@@ -57,8 +57,8 @@ static int no_command(const char *name)
 	struct advice a = { .exit_code = EXIT_USAGE };
 
 	snprintf(a.text, sizeof(a.text), "no command '%.60s'", name);
-	snprintf(a.hint, sizeof(a.hint),
-		 "cspy --help lists the commands; to start a program: cspy record -- %.60s", name);
+	snprintf(a.hint, sizeof(a.hint), "cspy --help lists the commands; to start a program: cspy record -- %.60s",
+		 name);
 	advice_print(stderr, &a);
 	return a.exit_code;
 }

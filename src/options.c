@@ -83,8 +83,7 @@ static bool parse_duration(const char *text, uint64_t *ret)
 	static const struct {
 		const char *name;
 		double seconds;
-	} units[] = { { "", 1 },   { "s", 1 },	  { "sec", 1 }, { "ms", 1e-3 },
-		      { "m", 60 }, { "min", 60 }, { "h", 3600 } };
+	} units[] = { { "", 1 }, { "s", 1 }, { "sec", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 }, { "h", 3600 } };
 	const char *unit;
 	double v;
 
@@ -154,8 +153,8 @@ static void option_text(const struct option_row *row, bool letter, char *buf, si
 static void set_pid(const char *text, pid_t *at, const char *option, struct options_rest *ret)
 {
 	if (*at)
-		wrong(ret, "record each of them by its own command", "%s %.40s: a process was named before",
-		      option, text);
+		wrong(ret, "record each of them by its own command", "%s %.40s: a process was named before", option,
+		      text);
 	else if (!options_pid(text, at))
 		wrong(ret, "", "%s '%.40s': not a process id (1 to %d)", option, text, PID_LIMIT);
 }
@@ -175,23 +174,21 @@ static void set_value(const struct option_row *row, const char *text, void *at, 
 		break;
 	case OPTION_RATE:
 		if (!parse_rate(text, at))
-			wrong(ret, "", "%s '%.40s': not a rate; 1 to %d samples a second, as 100 or 10k",
-			      option, text, OPTION_RATE_MAX);
+			wrong(ret, "", "%s '%.40s': not a rate; 1 to %d samples a second, as 100 or 10k", option, text,
+			      OPTION_RATE_MAX);
 		break;
 	case OPTION_DURATION:
 		if (!parse_duration(text, at))
-			wrong(ret, "", "%s '%.40s': not a duration above 0, as 30, 30s, 2m, 1h or unlimited",
-			      option, text);
+			wrong(ret, "", "%s '%.40s': not a duration above 0, as 30, 30s, 2m, 1h or unlimited", option,
+			      text);
 		break;
 	case OPTION_SHARE:
 		if (!parse_share(text, at))
-			wrong(ret, "", "%s '%.40s': not a share above 0 and up to 100 %%, as 1%%", option,
-			      text);
+			wrong(ret, "", "%s '%.40s': not a share above 0 and up to 100 %%, as 1%%", option, text);
 		break;
 	case OPTION_COUNT:
 		if (!parse_count(text, at))
-			wrong(ret, "", "%s '%.40s': not a number from 1 to %d", option, text,
-			      OPTION_COUNT_MAX);
+			wrong(ret, "", "%s '%.40s': not a number from 1 to %d", option, text, OPTION_COUNT_MAX);
 		break;
 	case OPTION_HELP:
 		ret->outcome = OPTIONS_HELP_WANTED;
@@ -226,8 +223,7 @@ static void make_tables(const struct option_row *rows, struct getopt_tables *t)
 	for (size_t i = 0; i < OPTIONS_MAX && rows[i].help; i++) {
 		if (!rows[i].name)
 			continue;
-		t->longs[n++] =
-			(struct option){ rows[i].name, takes_value(&rows[i]), NULL, LONG_ONLY + (int)i };
+		t->longs[n++] = (struct option){ rows[i].name, takes_value(&rows[i]), NULL, LONG_ONLY + (int)i };
 		if (!rows[i].letter)
 			continue;
 		t->shorts[s++] = rows[i].letter;
@@ -309,8 +305,7 @@ static void take(const struct option_row *rows, int got, char **argv, void *valu
 	}
 }
 
-void options_parse(const struct option_row *rows, int argc, char **argv, void *values,
-		   struct options_rest *ret)
+void options_parse(const struct option_row *rows, int argc, char **argv, void *values, struct options_rest *ret)
 {
 	struct getopt_tables tables;
 	int got;

@@ -36,13 +36,13 @@ struct option_row {
 	const char *help;
 };
 
-#define OPTION_ROW_HELP                                                                                      \
-	{                                                                                                    \
-		"help", 'h', OPTION_HELP, 0, NULL, "print this help"                                         \
+#define OPTION_ROW_HELP                                                                                                \
+	{                                                                                                              \
+		"help", 'h', OPTION_HELP, 0, NULL, "print this help"                                                   \
 	}
-#define OPTION_ROW_VERSION                                                                                   \
-	{                                                                                                    \
-		"version", 'V', OPTION_VERSION, 0, NULL, "print the version"                                 \
+#define OPTION_ROW_VERSION                                                                                             \
+	{                                                                                                              \
+		"version", 'V', OPTION_VERSION, 0, NULL, "print the version"                                           \
 	}
 
 enum options_outcome {
@@ -64,8 +64,7 @@ struct options_rest {
  * Fill the struct at `values` (defaults set by the caller) from argv. Options may follow operands; "--" ends
  * them. argv is not reordered and must outlive the values.
  */
-void options_parse(const struct option_row *rows, int argc, char **argv, void *values,
-		   struct options_rest *ret);
+void options_parse(const struct option_row *rows, int argc, char **argv, void *values, struct options_rest *ret);
 void options_print(FILE *out, const struct option_row *rows);
 /* A process id as users write it; false when it is none. */
 bool options_pid(const char *text, pid_t *ret);

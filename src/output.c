@@ -70,8 +70,7 @@ static struct err open_temp(const struct place *place, char *temp, size_t cap, i
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	for (unsigned i = 0; i < TEMP_TRIES; i++) {
-		uint64_t bits =
-			((uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 32) * 0x9E3779B97F4A7C15ull + i;
+		uint64_t bits = ((uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 32) * 0x9E3779B97F4A7C15ull + i;
 		char tail[7];
 
 		for (size_t n = 0; n < sizeof(tail) - 1; n++, bits /= sizeof(letters) - 1)

@@ -1,11 +1,13 @@
 /* pause.c - hold some threads of a target still for the length of one read. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cspy/sampler.h"
 #include "pause.h"
@@ -44,6 +46,32 @@ static bool accept_stop(struct pause_thread *th, int status)
 	return true;
 }
 
+static bool is_own_child(pid_t tid)
+{
+	char path[64], text[1024];
+	struct procfs_stat stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	return procfs_read_buf(AT_FDCWD, path, text, sizeof(text)) > 0 && procfs_parse_stat(text, &stat) &&
+	       stat.parent == getpid();
+}
+
+/* waitpid() without waiting, except that the end of a program that cspy launched is left to be collected by who
+ * launched it: its exit code would be lost here. */
+static pid_t wait_thread(pid_t tid, int *status)
+{
+	siginfo_t seen = {0};
+
+	if (waitid(P_PID, (id_t)tid, &seen, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) != 0)
+		return -1;
+	if (!seen.si_pid)
+		return 0;
+	*status = 0; /* WIFEXITED */
+	if (seen.si_code != CLD_TRAPPED && seen.si_code != CLD_STOPPED && is_own_child(tid))
+		return tid;
+	return waitpid(tid, status, __WALL | WNOHANG);
+}
+
 static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 {
 	uint64_t start = clock_now();
@@ -51,7 +79,7 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 
 	for (;;) {
 		int status;
-		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
+		pid_t got = wait_thread(th->tid, &status);
 		uint64_t waited;
 
 		if (got == th->tid) {
@@ -83,7 +111,7 @@ static void reap_late(struct pause *p)
 
 	for (size_t i = 0; i < p->late_count; i++) {
 		int status;
-		pid_t got = waitpid(p->late[i], &status, __WALL | WNOHANG);
+		pid_t got = wait_thread(p->late[i], &status);
 
 		if (got == 0)
 			p->late[kept++] = p->late[i];

@@ -8,30 +8,24 @@
 const struct option_row record_rows[] = {
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to record" },
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "a running process; PID alone does, too" },
-	{ "as-root", 0, OPTION_FLAG, AT(as_root), NULL,
-	  "under sudo: start the COMMAND as root, not as the user" },
+	{ "as-root", 0, OPTION_FLAG, AT(as_root), NULL, "under sudo: start the COMMAND as root, not as the user" },
 	{ "duration", 'd', OPTION_DURATION, AT(duration_ns), "TIME",
 	  "30, 30s, 2m, 1h; default: until Ctrl-C or its end" },
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 10k; default: 100" },
 	{ "idle", 'i', OPTION_FLAG, AT(idle), NULL, "count threads that wait or sleep, too" },
 	{ "gil", 'g', OPTION_FLAG, AT(gil), NULL, "count only the thread that holds the interpreter's lock" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to write" },
-	{ "output", 'o', OPTION_STRING, AT(output), "FILE",
-	  "%p is the pid, %t the time; - is standard output" },
-	{ "format", 'f', OPTION_STRING, AT(format), "FORMAT",
-	  "default: by the ending of FILE, else flamegraph" },
+	{ "output", 'o', OPTION_STRING, AT(output), "FILE", "%p is the pid, %t the time; - is standard output" },
+	{ "format", 'f', OPTION_STRING, AT(format), "FORMAT", "default: by the ending of FILE, else flamegraph" },
 	{ "threads", 't', OPTION_FLAG, AT(threads), NULL, "each thread has a frame of its own at the root" },
-	{ "function", 'F', OPTION_FLAG, AT(function), NULL,
-	  "one frame for a function, not one for each line" },
+	{ "function", 'F', OPTION_FLAG, AT(function), NULL, "one frame for a function, not one for each line" },
 	{ "nolineno", 0, OPTION_FLAG, AT(no_lines), NULL, "leave line numbers out" },
-	{ "full-filenames", 0, OPTION_FLAG, AT(full_filenames), NULL,
-	  "whole paths, not only what tells files apart" },
+	{ "full-filenames", 0, OPTION_FLAG, AT(full_filenames), NULL, "whole paths, not only what tells files apart" },
 	{ "title", 0, OPTION_STRING, AT(title), "TEXT", "of the flame graph" },
 	{ "depth", 0, OPTION_COUNT, AT(depth), "N", "frames kept of a stack, from the leaf; default: 4096" },
 	{ "stats", 0, OPTION_STRING, AT(stats), "FILE", "how the recording went, as JSON" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "How to read" },
-	{ "max-pause", 0, OPTION_SHARE, AT(max_pause), "SHARE",
-	  "of the target's time, for pauses; default: 1%" },
+	{ "max-pause", 0, OPTION_SHARE, AT(max_pause), "SHARE", "of the target's time, for pauses; default: 1%" },
 	{ "blocking", 0, OPTION_FLAG, AT(blocking), NULL, "pause the target for every sample" },
 	{ "nonblocking", 0, OPTION_FLAG, AT(nonblocking), NULL, "never pause the target" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "Else" },
@@ -41,8 +35,7 @@ const struct option_row record_rows[] = {
 	{ 0 },
 };
 
-static bool refuse(struct advice *a, const char *hint, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+static bool refuse(struct advice *a, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Always false, for `return refuse(...)`. */
 static bool refuse(struct advice *a, const char *hint, const char *fmt, ...)
@@ -104,9 +97,8 @@ static bool choose_format(struct record_options *o, struct advice *a)
 	if (o->output && sink_named(o->output)) {
 		char hint[200];
 
-		snprintf(hint, sizeof(hint),
-			 "for the format use -f %.60s; for a file of that name, -o ./%.60s", o->output,
-			 o->output);
+		snprintf(hint, sizeof(hint), "for the format use -f %.60s; for a file of that name, -o ./%.60s",
+			 o->output, o->output);
 		return refuse(a, hint, "-o %.60s: that is the name of a format", o->output);
 	}
 	o->sink = o->output ? sink_for_path(o->output) : NULL;
@@ -120,8 +112,8 @@ static bool choose_format(struct record_options *o, struct advice *a)
 static bool choose_target(struct record_options *o, const struct options_rest *rest, struct advice *a)
 {
 	if (rest->operand && o->pid)
-		return refuse(a, "to start a program, put -- before it",
-			      "'%.60s': a process was named before", rest->operand);
+		return refuse(a, "to start a program, put -- before it", "'%.60s': a process was named before",
+			      rest->operand);
 	if (rest->operand && !options_pid(rest->operand, &o->pid))
 		return refuse(a, "to start a program, put -- before it: cspy record -- COMMAND",
 			      "'%.60s': not a process id", rest->operand);
@@ -135,8 +127,7 @@ static bool choose_target(struct record_options *o, const struct options_rest *r
 	return true;
 }
 
-enum options_outcome record_options_parse(struct record_options *o, int argc, char **argv,
-					  struct advice *ret_advice)
+enum options_outcome record_options_parse(struct record_options *o, int argc, char **argv, struct advice *ret_advice)
 {
 	struct options_rest rest;
 

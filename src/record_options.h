@@ -21,7 +21,6 @@ struct record_options {
 extern const struct option_row record_rows[];
 
 /* Defaults and the command line. OPTIONS_WRONG: *ret_advice is for the user. */
-enum options_outcome record_options_parse(struct record_options *o, int argc, char **argv,
-					  struct advice *ret_advice);
+enum options_outcome record_options_parse(struct record_options *o, int argc, char **argv, struct advice *ret_advice);
 
 #endif

@@ -35,11 +35,10 @@ static uint64_t running_program(struct target *t)
 	if (procfs_read_buf(t->proc, "stat", text, sizeof(text)) < 0)
 		return 0;
 	after = strrchr(text, ')');
-	if (!after ||
-	    sscanf(after + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u "
-		   "%*d %*u %" SCNu64 " %*u %" SCNu64,
-		   &code, &stack) != 2)
+	if (!after || sscanf(after + 1,
+			     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u "
+			     "%*d %*u %" SCNu64 " %*u %" SCNu64,
+			     &code, &stack) != 2)
 		return 0;
 	return stack ? stack ^ code << 1 : 0;
 }
@@ -75,8 +74,7 @@ static struct err try_attach(struct recorder *r)
 	r->why[0] = 0;
 	e = target_open(r->pid, &r->target);
 	if (!failed(e)) {
-		e = sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why),
-				&r->sampler);
+		e = sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &r->sampler);
 		if (failed(e))
 			r->sampler = NULL;
 	}
@@ -95,8 +93,8 @@ static void start_trying(struct recorder *r, uint64_t now, uint64_t until)
 	r->give_up_ns = until;
 }
 
-struct err recorder_open(struct recorder *r, const struct recorder_options *o, struct session *s,
-			 struct profile *p, pid_t pid)
+struct err recorder_open(struct recorder *r, const struct recorder_options *o, struct session *s, struct profile *p,
+			 pid_t pid)
 {
 	uint64_t left = o->launched ? STARTING_NS : starting_left(pid), now;
 	struct err e;

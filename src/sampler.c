@@ -48,6 +48,7 @@ struct sampler {
 	struct activity activity;
 	struct pending pending[PENDING_MAX];
 	size_t pending_count;
+	uint64_t reads_told; /* scatter reads that are in the statistics already */
 	uint64_t settled_ns;
 	uint64_t good_ns; /* the last look that had a stack */
 	clockid_t cpu_clock; /* of the target */
@@ -415,5 +416,6 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 void sampler_settle(struct sampler *s)
 {
 	settle(s, clock_now());
-	s->profile->stats.reads = s->target->memory->calls;
+	s->profile->stats.reads += s->target->memory->calls - s->reads_told;
+	s->reads_told = s->target->memory->calls;
 }

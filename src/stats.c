@@ -32,8 +32,8 @@ static double cpu_us(const struct profile_stats *s)
 
 static void print_rate(FILE *out, const struct profile_stats *s)
 {
-	fprintf(out, "cspy: %" PRIu64 " looks in %.1f s, %.6g a second", s->ticks,
-		(double)s->wall_ns * SECOND, stats_rate(s));
+	fprintf(out, "cspy: %" PRIu64 " looks in %.1f s, %.6g a second", s->ticks, (double)s->wall_ns * SECOND,
+		stats_rate(s));
 	if (s->late)
 		fprintf(out, ", %" PRIu64 " late", s->late);
 	if (s->idle)
@@ -50,10 +50,8 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 static void print_pauses(FILE *out, const struct profile_stats *s)
 {
 	if (s->paused)
-		fprintf(out,
-			"cspy: paused the target %" PRIu64 " times, %.3g ms in all, %.2f %% of the time\n",
-			s->paused, (double)s->paused_ns * MS,
-			100 * share((double)s->paused_ns, (double)s->wall_ns));
+		fprintf(out, "cspy: paused the target %" PRIu64 " times, %.3g ms in all, %.2f %% of the time\n",
+			s->paused, (double)s->paused_ns * MS, 100 * share((double)s->paused_ns, (double)s->wall_ns));
 	if (s->pause_failed)
 		fprintf(out, "cspy: pauses that failed: %" PRIu64 "\n", s->pause_failed);
 }
@@ -70,8 +68,7 @@ static void print_quality(FILE *out, const struct profile *p)
 			" of them (%.2f %% of all) are cut\n",
 			s->torn, s->cut, 100 * share((double)s->cut, (double)s->samples));
 	if (s->deep)
-		fprintf(out, "cspy: %" PRIu64 " stacks were deeper than --depth and lack their roots\n",
-			s->deep);
+		fprintf(out, "cspy: %" PRIu64 " stacks were deeper than --depth and lack their roots\n", s->deep);
 	if (s->reused)
 		fprintf(out, "cspy: %" PRIu64 " stacks dropped: their code was replaced\n", s->reused);
 	if (failures) {
@@ -80,8 +77,7 @@ static void print_quality(FILE *out, const struct profile *p)
 		for (size_t i = 0; i < ERR_CODES; i++) {
 			if (!s->failed[i])
 				continue;
-			fprintf(out, "%s%" PRIu64 " %s", comma, s->failed[i],
-				err_code_name((enum err_code)i));
+			fprintf(out, "%s%" PRIu64 " %s", comma, s->failed[i], err_code_name((enum err_code)i));
 			comma = ", ";
 		}
 		fputc('\n', out);
@@ -101,9 +97,8 @@ void stats_print(FILE *out, const struct profile *p)
 	print_pauses(out, s);
 	print_quality(out, p);
 	if (s->ticks)
-		fprintf(out, "cspy: own CPU %.3g ms, %.2g %% of a core, %.3g us a look\n",
-			(double)s->cpu_ns * MS, 100 * share((double)s->cpu_ns, (double)s->wall_ns),
-			cpu_us(s));
+		fprintf(out, "cspy: own CPU %.3g ms, %.2g %% of a core, %.3g us a look\n", (double)s->cpu_ns * MS,
+			100 * share((double)s->cpu_ns, (double)s->wall_ns), cpu_us(s));
 }
 
 static void count(FILE *out, const char *key, uint64_t v)

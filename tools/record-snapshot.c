@@ -8,6 +8,8 @@
 #include "pause.h"
 #include "runtimes.h"
 
+enum { WHOLE_STATE = 640 }; /* bytes of a thread state, which hold all that was ever of interest */
+
 static const char usage[] = "usage: record-snapshot PID OUT.snap\n"
 			    "Writes the memory that was read to OUT.snap, and what was said of it to OUT.expected.\n";
 
@@ -47,6 +49,70 @@ static struct err find_roots(struct target *t, struct cpy_roots *ret)
 	return e;
 }
 
+/*
+ * Whole pages are read where one frame of many is wanted: those pass the recorder by, or it would keep whatever else the
+ * process has there.
+ */
+struct sieve {
+	struct memory base;
+	struct memory *record; /* owned */
+	struct memory *plain;  /* the recorder's own */
+};
+
+static struct err sieve_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
+{
+	struct sieve *s = (struct sieve *)m;
+	bool page = n == 1 && ranges->len == PAGE_BYTES && ranges->at % PAGE_BYTES == 0;
+
+	return memory_readv(page ? s->plain : s->record, ranges, n, done);
+}
+
+static void sieve_close(struct memory *m)
+{
+	memory_close(((struct sieve *)m)->record);
+	free(m);
+}
+
+/* Takes `plain` over. */
+static struct sieve *sieve_new(struct memory *plain)
+{
+	static const struct memory_ops ops = {"sieve", sieve_read, sieve_close};
+	struct sieve *s = xcalloc(1, sizeof(*s));
+
+	s->base.ops = &ops;
+	s->plain = plain;
+	s->record = memory_record_new(plain);
+	return s;
+}
+
+static void read_some(struct memory *record, raddr_t at, size_t len)
+{
+	CLEANUP(cleanup_free) char *buf = xcalloc(len, 1);
+
+	while (len >= 8 && failed(memory_read(record, at, buf, len)))
+		len /= 2;
+}
+
+/* The frames that came by the page; and of everything a little more than today's walk needs. */
+static void record_whole(struct memory *record, const struct cpy *c, const struct said *said)
+{
+	const struct cpy_layout *l = c->l;
+
+	for (size_t i = 0; i < c->thread_count; i++) {
+		const struct copies *k = &c->threads[i].copies;
+
+		read_some(record, c->threads[i].at, WHOLE_STATE);
+		for (size_t p = 0; p < k->piece_count; p++)
+			read_some(record, k->pieces[p].at, PIECE_BYTES);
+	}
+	for (size_t tick = 0; tick < SAID_TICKS; tick++) {
+		const struct raw_stacks *all = &said->ticks[tick];
+
+		for (size_t i = 0; i < all->used; i++)
+			read_some(record, all->frames[i].code, (size_t)l->code_size);
+	}
+}
+
 static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_t *n)
 {
 	for (*n = 0; *n < t->thread_count && *n < PAUSE_THREADS; ++*n)
@@ -60,25 +126,28 @@ static struct err record(struct target *t, struct cpy_roots *roots, const char *
 	struct pause pause = {0};
 	pid_t tids[PAUSE_THREADS];
 	struct said said = {0};
+	struct sieve *sieve = sieve_new(t->memory);
 	struct cpy *c = NULL;
 	FILE *expected = NULL;
 	size_t n;
 	struct err e = hold_all(&pause, t, tids, &n);
 
-	t->memory = memory_record_new(t->memory);
-	replay_note(t->memory, roots, t);
+	t->memory = &sieve->base;
+	replay_note(sieve->record, roots, t);
 	if (!failed(e))
 		e = replay_layout(t->memory, !strcmp(roots->layout_source, "self-described"),
 				  roots->layout.object_type, roots);
 	if (!failed(e))
 		e = cpy_attach_roots(roots, t, &c);
-	if (!failed(e))
+	if (!failed(e)) {
 		said_take(&said, c, t, tids, n);
+		record_whole(sieve->record, c, &said);
+	}
 	if (!failed(e) && !pause_still(&pause, t))
 		e = err_at(ERR_CORRUPT, 0, "a thread ran meanwhile: try again");
 	pause_release(&pause);
 	if (!failed(e))
-		e = memory_record_save(t->memory, out);
+		e = memory_record_save(sieve->record, out);
 	if (!failed(e) && !(expected = fopen(text, "we")))
 		e = err_at(ERR_OS, 0, "creating the .expected file");
 	if (expected) {

@@ -251,7 +251,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
 		} /* else: a leaf that is being popped or pushed: its caller is the leaf */
-		if (back == at || back == passed || (!back && !is_root(c, th, frame, at)))
+		if (back ? back == at || back == passed : !is_root(c, th, frame, at))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
 		if ((budget & (budget - 1)) == 0 || !passed)
 			passed = at;

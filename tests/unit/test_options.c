@@ -131,10 +131,8 @@ static void rates_have_units(void **state)
 	static const struct {
 		const char *line;
 		double rate;
-	} good[] = {
-		{ "-r 1", 1 },	       { "-r 100", 100 }, { "-r 1k", 1000 },	{ "-r 2.5k", 2500 },
-		{ "-r 10khz", 10000 }, { "-r 99Hz", 99 }, { "-r 1M", 1000000 }, { "-r 1000000", 1000000 }
-	};
+	} good[] = { { "-r 1", 1 },	    { "-r 100", 100 }, { "-r 1k", 1000 },    { "-r 2.5k", 2500 },
+		     { "-r 10khz", 10000 }, { "-r 99Hz", 99 }, { "-r 1M", 1000000 }, { "-r 1000000", 1000000 } };
 
 	(void)state;
 	for (size_t i = 0; i < countof(good); i++) {
@@ -145,9 +143,8 @@ static void rates_have_units(void **state)
 
 static void bad_rates_name_the_range(void **state)
 {
-	static const char *const bad[] = { "-r 0",   "-r -1",  "-r 1000001", "-r 2M",  "-r x",
-					   "-r 1kk", "-r 1e3", "-r nan",     "-r inf", "-r 0x10",
-					   "-r 0.5", "-r k",   "-r 1..2",    "-r 10s" };
+	static const char *const bad[] = { "-r 0",   "-r -1",  "-r 1000001", "-r 2M",  "-r x", "-r 1kk",  "-r 1e3",
+					   "-r nan", "-r inf", "-r 0x10",    "-r 0.5", "-r k", "-r 1..2", "-r 10s" };
 
 	(void)state;
 	for (size_t i = 0; i < countof(bad); i++) {
@@ -174,8 +171,9 @@ static void durations_have_units(void **state)
 
 static void bad_durations_show_good_ones(void **state)
 {
-	static const char *const bad[] = { "-d 0",  "-d 0s",  "-d -5",	      "-d x",
-					   "-d 1d", "-d 1e9", "-d 99999999h", "-d s" };
+	static const char *const bad[] = {
+		"-d 0", "-d 0s", "-d -5", "-d x", "-d 1d", "-d 1e9", "-d 99999999h", "-d s"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < countof(bad); i++)

@@ -15,7 +15,10 @@ MUST_CHECK struct err replay_layout(struct memory *m, bool self_described, int32
 void replay_target(const struct memory *snapshot, struct memory *m, struct target *ret);
 void replay_target_free(struct target *t);
 
-/* Reads go to `inner`, which stays the caller's: what owns its memory can be given one that is used again. */
+/*
+ * Reads go to `inner`, which stays the caller's: what owns its memory can be given one that is used again. What was not
+ * recorded around something that was reads as zeros, so that a snapshot outlives a change of how much is read at once.
+ */
 struct memory *replay_lend(struct memory *inner);
 /* Ranges that were asked for so far. */
 uint64_t replay_lent(const struct memory *lent);
