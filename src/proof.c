@@ -32,6 +32,7 @@ void proof_init(struct proof *p)
 	map64_init(&p->contexts, CONTEXTS_MAX);
 	p->hashes = NULL;
 	p->cap = 0;
+	p->believed = 0;
 }
 
 void proof_free(struct proof *p)
@@ -98,11 +99,13 @@ void proof_witness(struct proof *p, const struct raw_frame *frames, size_t n, bo
 			continue;
 		seen = seen_of(*word) + 1;
 		again = again_of(*word) + (n - i <= agreed);
-		if ((seen == again && again >= AGAIN_ALWAYS) || (seen >= SEEN_MANY && again >= AGAIN_MANY))
+		if ((seen == again && again >= AGAIN_ALWAYS) || (seen >= SEEN_MANY && again >= AGAIN_MANY)) {
 			*word = PROVEN;
-		else if (seen >= SEEN_MANY)
+			p->believed++;
+		} else if (seen >= SEEN_MANY) {
 			*word = 0; /* judged afresh: what was torn once may be true later */
-		else
+		} else {
 			*word = again << 16 | seen;
+		}
 	}
 }

@@ -18,6 +18,7 @@ struct proof {
 	struct map64 contexts; /* hash -> PROVEN, or how often it was seen and found again */
 	uint64_t *hashes;      /* of the frames of the stack in hand, leaf first */
 	size_t cap;
+	uint64_t believed; /* contexts proven by witness so far */
 };
 
 void proof_init(struct proof *p);

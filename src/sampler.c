@@ -19,6 +19,8 @@ enum {
 	PENDING_MAX = 4096,  /* samples not settled yet */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
+	LEARN_LOOKS = 32,
+	LEARN_PATIENCE = 16,
 	DOUBT_LOOKS = 64,    /* after an unproven stack, for which all is read twice */
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
@@ -53,6 +55,7 @@ struct sampler {
 	uint64_t good_ns; /* the last look that had a stack */
 	clockid_t cpu_clock; /* of the target */
 	bool fair;	     /* the coin's word for this look */
+	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
 	unsigned doubt;	     /* looks for which something unproven is to be expected */
 	bool twice;	     /* nothing may be stopped: belief comes from reading twice */
 };
@@ -134,6 +137,10 @@ static void hold(struct sampler *s)
 	if (failed(e)) {
 		budget_spent(&s->budget, pause_release(&s->pause));
 		s->profile->stats.pause_failed++;
+	}
+	if (e.code == ERR_DENIED) { /* a debugger's, perhaps: the rest has to be believed by reading twice */
+		s->budget.mode = PAUSE_NEVER;
+		s->twice = true;
 	}
 	for (size_t i = 0; i < s->pause.count; i++)
 		s->still[i] = s->pause.list[i].ns_tid;
@@ -380,6 +387,33 @@ static void name_while_held(struct sampler *s)
 	}
 }
 
+/*
+ * Where nothing may be stopped, contexts become believed by being seen again and again. So that a slow rate does not
+ * take minutes for that, some looks more are taken that count for nothing else, as long as they lead to something.
+ */
+static void learn(struct sampler *s, uint64_t now_ns)
+{
+	uint64_t believed = s->proof.believed;
+	struct rt_look look = {.now_ns = now_ns, .twice = true};
+
+	if (!s->twice || !s->doubt || s->learn_wait-- > 0)
+		return;
+	for (int i = 0; i < LEARN_LOOKS; i++) {
+		raw_stacks_reset(&s->stacks);
+		if (failed(s->ops->sample(s->instance, s->target, &look, &s->stacks)))
+			return;
+		for (size_t k = 0; k < s->stacks.count; k++) {
+			const struct raw_stack *stack = &s->stacks.list[k];
+
+			if (!failed(stack->err) && stack->count)
+				proof_witness(&s->proof, &s->stacks.frames[stack->first], stack->count, stack->deep,
+					      stack->agreed);
+		}
+	}
+	s->fruitless = s->proof.believed != believed ? 0 : s->fruitless + 1;
+	s->learn_wait = s->fruitless / LEARN_PATIENCE;
+}
+
 static bool has_stack(const struct sampler *s)
 {
 	for (size_t i = 0; i < s->stacks.count; i++)
@@ -406,6 +440,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 		return now_ns - s->good_ns > LOST_NS ? e : OK;
 	}
 	count_all(s, now_ns);
+	learn(s, now_ns);
 	if (now_ns - s->settled_ns >= SETTLE_NS)
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)

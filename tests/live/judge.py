@@ -13,7 +13,7 @@ The program itself says what is legal, in comments that start with `#>` at the e
     return f(k)                   #> <gen *>:gen_*             code made while the program runs
     g = count(3)                  #> new count                 a generator is made (3.11+: it has a frame for that) and not run
 
-Class bodies and comprehensions stand above the line they are on, and anything above an import, without a marker. Directives, anywhere:
+Class bodies and comprehensions stand above the line they are on, and anything above an import, without a marker. Directives:
 
     # root: worker(f=leaf)        a thread starts in this function
     # made: <gen *> by gen_text   the file `<gen 7>` holds the text that gen_text('7') of the program returns, markers included
@@ -282,17 +282,13 @@ class Program:
         for marker in re.findall(r'^# root: (.+)$', text, re.M):
             term = MarkerParser(self.main, 0, marker).term()
             self.roots.add((term.head.function, fill(term, ()).env))
-        self.root_functions = {f for f, _ in self.roots}
 
     def maker(self, name):
         """Run only this function of the program, here: what it returns is what the program compiles."""
-        node = next(n for n in self.main_tree().body if isinstance(n, ast.FunctionDef) and n.name == name)
+        node = next(n for n in ast.parse(self.main.text).body if isinstance(n, ast.FunctionDef) and n.name == name)
         space = {}
         exec(compile(ast.Module([node], []), self.main.file, 'exec'), space)
         return space[name]
-
-    def main_tree(self):
-        return ast.parse(self.main.text)
 
     def module(self, file):
         """The module of a file name as a profiler prints it, or None for a file that is not the program's."""

@@ -2,8 +2,9 @@
 
 What is compared are points of self time, over all samples: a `[cut]` stack counts, and is nobody's. A share may be off by POINTS,
 by three standard deviations of counting, and by what the machine itself disturbed (the difference between the truth of the whole
-window and that of its quiet part). In default mode the paused samples alone say how the others are to be weighed, so the deviation
-is that of their number. CSPY_SHARES_SECONDS multiplies the time that is recorded.
+window and that of its quiet part). In default mode the paused samples alone say how the others are to be weighed, so the
+deviation is that of their number. The driver's own share is told and not judged: it makes a call every few microseconds, and no
+clock can say which part of calling is the caller's (0.1 us a call makes it a point). CSPY_SHARES_SECONDS multiplies the time.
 """
 import collections
 import json
@@ -16,7 +17,7 @@ import runtimes
 from test_truth import TARGETS, on_cpu, record
 
 SCALE = float(os.environ.get('CSPY_SHARES_SECONDS', 1))
-RATE, LONG, SHORT = 1000, 6, 2      # samples a second; seconds on chosen() interpreters and on the others
+RATE, LONG, SHORT = 1000, 4, 2      # samples a second; seconds on chosen() interpreters and on the others
 POINTS = 1.0                        # what lasts 5 us or longer
 STORM_POINTS = 2.0                  # calls that last as long as a call does
 
@@ -85,8 +86,9 @@ def compared(truth, counts, n):
         disturbed = abs(was - 100 * truth.quiet.get(name, 0))
         limit = POINTS + 3 * deviation(was / 100, n) + disturbed
         told.append('%s %.1f/%.1f' % (name, is_, was))
-        if abs(is_ - was) > limit:
-            off.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points, %.2f for disturbance)' % (name, is_, was, limit, disturbed))
+        if abs(is_ - was) > limit and name != 'drive':
+            off.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points, %.2f of them for disturbance)' % (
+                name, is_, was, limit, disturbed))
     return off, ', '.join(told)
 
 
@@ -94,22 +96,27 @@ def counted(stats, mode):
     return max(1, stats['paused'] if mode == 'default' and stats['paused'] else stats['samples'])
 
 
-@pytest.mark.parametrize('program', ['shares_long', 'shares_known'])
-def test_shares_are_what_the_program_measured(python, target, cspy, program, tmp_path):
-    long_ = python.name in chosen()
+def started(python, target, program, folder):
+    """(target, log) of a program that times itself; the log is where the program can write and the test can read."""
     script = python.place(TARGETS + program + '.py')
-    log = os.path.join(os.path.dirname(script), 'log') if python.root else str(tmp_path / 'log')
+    log = os.path.join(os.path.dirname(script), 'log') if python.root else str(folder / 'log')
     t = target(python, TARGETS + program + '.py', 600, log, beside=[TARGETS + 'shares_known.py'], preexec_fn=on_cpu(-1))
     assert t.line() == 'ready'
-    wrong = []
-    for mode in ('default', 'blocking', 'nonblocking') if long_ else ('default',):
-        start = time.time()
-        lines, stats = record(cspy, t.pid, RATE, (LONG if long_ else SHORT) * SCALE, [] if mode == 'default' else ['--' + mode], tmp_path)
-        truth = Truth((python.root or '') + log, start, time.time())
-        off, told = compared(truth, leaves(lines), counted(stats, mode))
-        print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
-        wrong += ['%s: %s' % (mode, o) for o in off]
-    assert not wrong, '\n'.join(wrong)
+    return t, (python.root or '') + log
+
+
+@pytest.mark.parametrize('mode', ['default', 'blocking', 'nonblocking'])
+@pytest.mark.parametrize('program', ['shares_long', 'shares_known'])
+def test_shares_are_what_the_program_measured(python, target, cspy, program, mode, tmp_path):
+    if python.name not in chosen() and (program, mode) != ('shares_long', 'default'):
+        pytest.skip('one interpreter of each kind is enough')
+    seconds = (LONG if python.name in chosen() else SHORT) * SCALE
+    t, log = started(python, target, program, tmp_path)
+    start = time.time()
+    lines, stats = record(cspy, t.pid, RATE, seconds, [] if mode == 'default' else ['--' + mode], tmp_path)
+    off, told = compared(Truth(log, start, time.time()), leaves(lines), counted(stats, mode))
+    print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
+    assert not off, '\n'.join(off)
 
 
 def test_a_storm_of_short_calls_has_the_shares_that_pausing_gives(python, target, cspy, tmp_path):

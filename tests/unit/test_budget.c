@@ -1,0 +1,220 @@
+/* test_budget.c - the coin that decides which looks may pause the target, over simulated time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "budget.h"
+
+static const uint64_t START_NS = 1000000000;
+
+struct played {
+	uint64_t looks, paused, lost_ns; /* the target's time, with what a pause costs beyond what is measured */
+	uint64_t wall_ns;
+};
+
+/* A recording of `seconds` whose pauses last cost_ns(seconds passed). */
+static struct played play(struct budget *b, uint64_t interval_ns, double seconds, uint64_t (*cost_ns)(double))
+{
+	struct played p = {0};
+	uint64_t now = START_NS, end = START_NS + (uint64_t)(seconds * 1e9);
+
+	for (; now < end; now += interval_ns) {
+		p.looks++;
+		if (!budget_coin(b, now))
+			continue;
+		uint64_t held = cost_ns((double)(now - START_NS) / 1e9);
+		budget_spent(b, held);
+		p.paused++;
+		p.lost_ns += held;
+	}
+	p.wall_ns = end - START_NS;
+	return p;
+}
+
+static uint64_t usual(double s)
+{
+	(void)s;
+	return 40000;
+}
+
+static uint64_t gets_slow(double s)
+{
+	return s < 5 ? 20000 : 2000000;
+}
+
+static uint64_t enormous(double s)
+{
+	(void)s;
+	return 50000000;
+}
+
+static double share(const struct played *p)
+{
+	return (double)p->lost_ns / (double)p->wall_ns;
+}
+
+static void the_share_is_held_whatever_the_rate(void **state)
+{
+	static const uint64_t intervals[] = {10000000, 1000000, 300000, 100000};
+
+	(void)state;
+	for (size_t i = 0; i < countof(intervals); i++) {
+		struct budget b;
+		struct played p;
+
+		budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+		p = play(&b, intervals[i], 20, usual);
+		/* 5 ms may be overdrawn: a quarter of a thousandth of 20 s */
+		assert_true(share(&p) <= 0.01 + 0.0003);
+		assert_true(p.paused > 0);
+	}
+}
+
+static void what_the_budget_gives_is_used(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	p = play(&b, 1000000, 20, usual);
+	/* 52 us each with its aftermath: 192 a second, of 1,000 looks */
+	assert_in_range(p.paused, 20 * 192 * 8 / 10, 20 * 192 * 11 / 10);
+}
+
+static void few_looks_are_all_paused(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	p = play(&b, 10000000, 10, usual); /* 100 looks a second of 52 us: half of what may be lost */
+	assert_int_equal(p.paused, p.looks);
+}
+
+static void pauses_that_become_slow_become_rare(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	p = play(&b, 1000000, 60, gets_slow);
+	assert_true(share(&p) <= 0.0105);
+}
+
+static void one_enormous_pause_is_paid_back_before_the_next(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	p = play(&b, 1000000, 30, enormous);
+	assert_true(p.paused >= 1);
+	/* the last one may be overdrawn */
+	assert_true(p.lost_ns <= p.wall_ns / 100 + 5000000 + 50000000);
+}
+
+static void always_and_never_are_no_matter_of_chance(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_ALWAYS, 0.01, START_NS);
+	p = play(&b, 1000000, 1, enormous);
+	assert_int_equal(p.paused, p.looks);
+	assert_int_equal(budget_min_interval(&b), 0);
+	budget_init(&b, PAUSE_NEVER, 0.01, START_NS);
+	p = play(&b, 1000000, 1, enormous);
+	assert_int_equal(p.paused, 0);
+	assert_int_equal(budget_min_interval(&b), 0);
+}
+
+static void a_share_of_nothing_pauses_nothing_beyond_the_first_credit(void **state)
+{
+	struct budget b;
+	struct played p;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0, START_NS);
+	p = play(&b, 1000000, 10, usual);
+	assert_true(p.paused <= 1); /* the first look knows no interval yet */
+	assert_int_equal(budget_min_interval(&b), 0);
+}
+
+/* In one half of each 2 ms the target does one thing, in the other half another: both are paused as often. */
+static void the_coin_does_not_follow_what_the_target_does(void **state)
+{
+	uint64_t seen[2] = {0}, paused[2] = {0};
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint64_t now = START_NS + i * 250000;
+		unsigned half = now / 1000000 % 2;
+
+		seen[half]++;
+		if (budget_coin(&b, now)) {
+			paused[half]++;
+			/* The one thing takes longer to stop in than the other. */
+			budget_spent(&b, half ? 80000 : 20000);
+		}
+	}
+	assert_true(paused[0] > 1000);
+	double a = (double)paused[0] / (double)seen[0], c = (double)paused[1] / (double)seen[1];
+	assert_true(a / c > 0.93 && a / c < 1.07);
+}
+
+static void two_coins_do_not_fall_alike(void **state)
+{
+	struct budget a, b;
+	unsigned same = 0, heads = 0;
+
+	(void)state;
+	budget_init(&a, PAUSE_BUDGET, 0.05, START_NS);
+	budget_init(&b, PAUSE_BUDGET, 0.05, START_NS + 2);
+	for (uint64_t i = 1; i <= 10000; i++) {
+		bool x = budget_coin(&a, START_NS + i * 400000), y = budget_coin(&b, START_NS + i * 400000);
+
+		same += x == y;
+		heads += x;
+	}
+	assert_in_range(heads, 4000, 6000); /* 0.05 * 400 us / 42 us: about a half */
+	assert_in_range(same, 4500, 5500);
+}
+
+static void looks_at_a_running_target_are_bounded_too(void **state)
+{
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	assert_in_range(budget_min_interval(&b), 200000, 400000);
+	budget_init(&b, PAUSE_BUDGET, 0.001, START_NS);
+	assert_in_range(budget_min_interval(&b), 2000000, 4000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_share_is_held_whatever_the_rate),
+		cmocka_unit_test(what_the_budget_gives_is_used),
+		cmocka_unit_test(few_looks_are_all_paused),
+		cmocka_unit_test(pauses_that_become_slow_become_rare),
+		cmocka_unit_test(one_enormous_pause_is_paid_back_before_the_next),
+		cmocka_unit_test(always_and_never_are_no_matter_of_chance),
+		cmocka_unit_test(a_share_of_nothing_pauses_nothing_beyond_the_first_credit),
+		cmocka_unit_test(the_coin_does_not_follow_what_the_target_does),
+		cmocka_unit_test(two_coins_do_not_fall_alike),
+		cmocka_unit_test(looks_at_a_running_target_are_bounded_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
