@@ -25,6 +25,8 @@ enum {
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
 static const uint64_t SETTLE_NS = 10 * 1000 * 1000;
+/* A look with what is learnt right after it takes no longer than this. */
+static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
 static const uint64_t LOST_NS = 300 * 1000 * 1000;
 
@@ -398,7 +400,7 @@ static void learn(struct sampler *s, uint64_t now_ns)
 
 	if (!s->twice || !s->doubt || s->learn_wait-- > 0)
 		return;
-	for (int i = 0; i < LEARN_LOOKS; i++) {
+	for (int i = 0; i < LEARN_LOOKS && clock_now() - now_ns < LEARN_NS; i++) {
 		raw_stacks_reset(&s->stacks);
 		if (failed(s->ops->sample(s->instance, s->target, &look, &s->stacks)))
 			return;

@@ -45,6 +45,7 @@ void copies_free(struct copies *c)
 	free(c->pieces);
 	free(c->index);
 	free(c->order);
+	blocks_free(&c->blocks);
 	*c = (struct copies){0};
 }
 

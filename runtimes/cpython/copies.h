@@ -2,6 +2,7 @@
 #ifndef CPYTHON_COPIES_H
 #define CPYTHON_COPIES_H
 
+#include "blocks.h"
 #include "cspy/memory.h"
 
 enum {
@@ -47,7 +48,8 @@ struct piece {
 	uint32_t used;	/* last tick that needed it */
 	uint32_t twice; /* last tick that read it twice */
 	bool valid;	/* copied in this tick */
-	bool asked;	 /* among the last tick's ranges */
+	bool asked;	 /* among the last tick's ranges, in this block: */
+	uint32_t block;
 	bool unreadable; /* when it was last tried */
 	uint8_t bytes[PIECE_BYTES], again[PIECE_BYTES];
 };
@@ -57,6 +59,7 @@ struct copies {
 	size_t chunk_count, chunk_cap;
 	size_t want;	  /* bytes of the newest chunk to copy: what was needed lately */
 	size_t want_next; /* the largest need since want was last lowered */
+	struct blocks blocks; /* in which the pieces are read */
 	struct piece *pieces;
 	size_t piece_count, piece_cap;
 	uint32_t *order; /* pieces in the order in which the last walk met them, leaf first */

@@ -1,4 +1,6 @@
 /* plan.c - what to read of a thread: as much as the last tick needed, the fastest changing parts close together. */
+#include <string.h>
+
 #include "cpython.h"
 
 enum {
@@ -6,7 +8,7 @@ enum {
 	WANT_TICKS = 256, /* after so many, copy only what was needed lately */
 };
 
-static void plan_piece(struct cpy *c, struct piece *p)
+static void plan_piece(struct cpy *c, struct copies *k, struct piece *p)
 {
 	/* Memory that was freed since is not asked for again: each gap in a scatter read costs another call. */
 	if (p->asked && !p->valid)
@@ -14,7 +16,31 @@ static void plan_piece(struct cpy *c, struct piece *p)
 	p->valid = false;
 	p->asked = !p->unreadable;
 	if (p->asked)
-		cpy_range(c, p->at, p->bytes, c->frame_bytes, &p->valid);
+		p->block = blocks_add(&k->blocks, p->at, c->frame_bytes);
+}
+
+static void plan_blocks(struct cpy *c, struct copies *k)
+{
+	blocks_place(&k->blocks);
+	for (size_t i = 0; i < k->blocks.count; i++) {
+		struct block *b = &k->blocks.list[i];
+
+		cpy_range(c, b->at, k->blocks.bytes + b->offset, b->len, &b->valid);
+	}
+}
+
+void cpy_plan_done(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+
+	for (size_t i = 0; i < k->piece_count; i++) {
+		struct piece *p = &k->pieces[i];
+
+		if (!p->asked || !k->blocks.list[p->block].valid)
+			continue;
+		memcpy(p->bytes, blocks_copy(&k->blocks, p->block, p->at), c->frame_bytes);
+		p->valid = true;
+	}
 }
 
 static void plan_chunks(struct cpy *c, struct copies *k)
@@ -39,15 +65,17 @@ void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
 		k->want_next = 0;
 	}
 	copies_age(k, c->tick);
-	/* Frames that were met lately, but not by the last walk, may be met again. */
-	for (size_t i = 0; i < k->piece_count; i++)
-		if (!k->order_count || k->pieces[i].used != th->walked)
-			plan_piece(c, &k->pieces[i]);
 	th->valid = false;
 	cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
-	/* Then from the leaf to the root: where a stack changes most, there is the least time between two frames. */
+	/* From the leaf to the root: where a stack changes most, there is the least time between two frames. Frames
+	 * that were met lately, but not by the last walk, may be met again. */
+	blocks_reset(&k->blocks);
 	for (size_t i = 0; i < k->order_count; i++)
-		plan_piece(c, &k->pieces[k->order[i]]);
+		plan_piece(c, k, &k->pieces[k->order[i]]);
+	for (size_t i = 0; i < k->piece_count; i++)
+		if (!k->order_count || k->pieces[i].used != th->walked)
+			plan_piece(c, k, &k->pieces[i]);
+	plan_blocks(c, k);
 	plan_chunks(c, k);
 }
 

@@ -253,8 +253,10 @@ struct err cpy_sample(void *instance, struct target *t, const struct rt_look *lo
 	e = read_tick(c, t, &gap);
 	if (failed(e))
 		return e;
-	for (size_t i = 0; i < c->thread_count; i++)
+	for (size_t i = 0; i < c->thread_count; i++) {
+		cpy_plan_done(c, &c->threads[i]);
 		sample_thread(c, &c->threads[i], t, out);
+	}
 	codes_stamp(&c->codes, t->memory, out, c->tick, look->now_ns, !gap);
 	return OK;
 }
