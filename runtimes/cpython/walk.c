@@ -161,19 +161,20 @@ bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame
 }
 
 /* Where the frames begin: in the thread state, or one step away in the evaluation loop's own record (a cframe). */
-static raddr_t top_frame(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t *cframe)
+static struct err top_frame(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t *ret, raddr_t *cframe)
 {
 	const uint8_t *bytes;
-	raddr_t at = cpy_state_word(c, th, c->l->thread_frame);
 
 	*cframe = 0;
-	if (c->l->frames != FRAMES_CFRAME || !at)
-		return at;
-	bytes = frame_at(c, th, t, at);
+	*ret = cpy_state_word(c, th, c->l->thread_frame);
+	if (c->l->frames != FRAMES_CFRAME || !*ret)
+		return OK;
+	bytes = frame_at(c, th, t, *ret);
 	if (!bytes)
-		return 0;
+		return err_at(ERR_FAULT, *ret, "reading a frame");
 	*cframe = cpy_word(bytes + c->l->cframe_previous);
-	return cpy_word(bytes + c->l->cframe_frame);
+	*ret = cpy_word(bytes + c->l->cframe_frame);
+	return OK;
 }
 
 /* What lies in the newest chunk at or beyond the top of the data stack was popped. */
@@ -273,14 +274,16 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 {
 	struct raw_stack *stack = &out->list[out->count - 1];
 	struct err e, again;
-	raddr_t cframe = 0;
+	raddr_t top, cframe = 0;
 	const uint8_t *bytes;
 
 	th->copies.order_count = 0;
 	th->walked = c->tick;
 	e = c->l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
 	if (!failed(e))
-		e = walk_from(c, th, t, top_frame(c, th, t, &cframe), out);
+		e = top_frame(c, th, t, &top, &cframe);
+	if (!failed(e))
+		e = walk_from(c, th, t, top, out);
 	if (!failed(e) || !cframe || e.code == ERR_GONE)
 		return e;
 	/* An evaluation loop that is being entered has put its record in place, but no frame in it: what is there was
