@@ -15,7 +15,7 @@ SANITIZE      ?=
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
 
-PACKAGES := libelf libdw jansson libxxhash
+PACKAGES := libelf libdw jansson libxxhash capstone
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:

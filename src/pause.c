@@ -18,7 +18,7 @@
 static const uint64_t SPIN_NS = 60 * 1000;
 /* A thread that is not stopped by then has no CPU to stop on, or is deep in the kernel. Waiting does it no harm. */
 static const uint64_t STOP_NS = 1000 * 1000 * 1000;
-enum { NAP_NS = 20000, LONG_NAP_NS = 500000 };
+enum { NAP_NS = 40000, LONG_NAP_NS = 500000 };
 
 /* How often the thread was given a CPU: the third number of schedstat. */
 static bool count_runs(struct target *t, pid_t tid, uint64_t *ret)
@@ -97,7 +97,7 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 			continue;
 		nanosleep(&nap, NULL);
 		if (nap.tv_nsec < LONG_NAP_NS)
-			nap.tv_nsec += nap.tv_nsec / 4;
+			nap.tv_nsec += nap.tv_nsec / 2;
 	}
 	if (p->late_count < PAUSE_THREADS)
 		p->late[p->late_count++] = th->tid;

@@ -17,6 +17,7 @@ enum {
 	PRIORITY = -10,      /* of cspy, as nice values go */
 	ROUNDS = 3,	     /* reads in one look, at most */
 	PENDING_MAX = 4096,  /* samples not settled yet */
+	PENDING_FEW = 16,    /* not worth a read of their own */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
@@ -24,7 +25,7 @@ enum {
 	DOUBT_LOOKS = 64,    /* after an unproven stack, for which all is read twice */
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
-static const uint64_t SETTLE_NS = 10 * 1000 * 1000;
+static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
@@ -443,7 +444,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	}
 	count_all(s, now_ns);
 	learn(s, now_ns);
-	if (now_ns - s->settled_ns >= SETTLE_NS)
+	if (now_ns - s->settled_ns >= (s->pending_count < PENDING_FEW ? SETTLE_LATEST_NS : SETTLE_NS))
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)
 		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");

@@ -268,33 +268,43 @@ static size_t add_mutator(const struct cpy_thread *th, pid_t *ns_tids, size_t ca
 	return n;
 }
 
-struct err cpy_mutators(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret)
+/* The holders of the locks; where all are free, who had one lately and is likely to take it next. */
+static size_t lock_mutators(struct cpy *c, pid_t *ns_tids, size_t cap)
 {
-	struct cpy *c = instance;
-	bool gap, locks = false, held = false;
-	struct err e;
+	bool held = false;
+	size_t n = 0;
 
-	*ret = 0;
-	c->range_count = 0;
-	plan_lock(c, 0);
-	if (c->range_count) {
-		e = read_all(c, t, c->range_count, &gap);
-		if (failed(e))
-			return e;
-	}
 	for (size_t i = 0; i < c->interp_count; i++) {
 		raddr_t holder = holder_of(c, &c->interps[i], 0);
 
-		locks = locks || has_lock(c, &c->interps[i]);
 		held = held || holder;
-		*ret = add_mutator(cpy_thread_at(c, holder), ns_tids, cap, *ret);
+		n = add_mutator(cpy_thread_at(c, holder), ns_tids, cap, n);
 		if (c->roots.gil_current)
 			break;
 	}
-	/* Free: whoever had it lately is likely to take it next. No lock at all: everybody. */
-	for (size_t i = 0; locks && !held && i < HOLDERS; i++)
-		*ret = add_mutator(cpy_thread_at(c, c->holders[i]), ns_tids, cap, *ret);
-	for (size_t i = 0; !locks && i < c->thread_count; i++)
+	for (size_t i = 0; !held && i < HOLDERS; i++)
+		n = add_mutator(cpy_thread_at(c, c->holders[i]), ns_tids, cap, n);
+	return n;
+}
+
+struct err cpy_mutators(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret)
+{
+	struct cpy *c = instance;
+	bool gap;
+	struct err e = OK;
+
+	*ret = 0;
+	c->range_count = 0;
+	if (c->thread_count > 1)
+		plan_lock(c, 0);
+	if (c->range_count) {
+		e = read_all(c, t, c->range_count, &gap);
+		if (!failed(e))
+			*ret = lock_mutators(c, ns_tids, cap);
+		return e;
+	}
+	/* No lock, so everybody; or one thread, with the lock or without. */
+	for (size_t i = 0; i < c->thread_count; i++)
 		*ret = add_mutator(&c->threads[i], ns_tids, cap, *ret);
 	return OK;
 }

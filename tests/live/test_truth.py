@@ -53,7 +53,8 @@ def judge():
 def record(cspy, pid, rate, seconds, options, folder):
     """(folded lines, statistics) of a recording."""
     out, stats = str(folder / 'folded'), str(folder / 'stats')
-    command = [cspy, 'record', '-q', '-p', str(pid), '-r', str(rate), '-d', str(seconds), '-f', 'folded', '-o', out, '--stats', stats]
+    command = [cspy, 'record', '-q', '-p', str(pid), '-r', str(rate), '-d', str(seconds), '-f', 'folded', '-o', out,
+               '--stats', stats]
     p = subprocess.run(command + options, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                        universal_newlines=True, preexec_fn=on_cpu(0), timeout=seconds + 60)
     assert p.returncode == 0, p.stdout
