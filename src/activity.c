@@ -41,7 +41,7 @@ struct seen_thread *activity_thread(struct activity *a, const struct raw_stack *
 		a->count = 0; /* a program that starts threads without end: begin anew */
 	xgrow(&a->list, &a->cap, a->count + 1, sizeof(*a->list));
 	s = &a->list[a->count++];
-	*s = (struct seen_thread){.state_at = stack->state_at, .ns_tid = stack->ns_tid, .thread = UINT32_MAX};
+	*s = (struct seen_thread){ .state_at = stack->state_at, .ns_tid = stack->ns_tid, .thread = UINT32_MAX };
 	return s;
 }
 

@@ -10,7 +10,7 @@
  * Per leaf function both kinds give a share. Where they differ by more than chance explains, the unpaused samples
  * get the weight that makes their share the paused ones'; all other functions keep their proportions.
  */
-enum { FAIR_MIN = 100 }; /* fewer paused samples prove nothing */
+enum { FAIR_MIN = 100 };	     /* fewer paused samples prove nothing */
 static const double SIGNIFICANT = 3; /* standard errors */
 
 struct leaf {

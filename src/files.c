@@ -28,7 +28,7 @@ static struct err reopen_regular(int path_fd, int *ret)
 
 static int open_in_root(int root, const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 
 	/* Before Linux 5.6: accept only what needs no link to be followed at the end. */

@@ -147,8 +147,7 @@ void flame_nothing(FILE *out, const struct profile *p)
 		      "look.",
 		      out);
 	else if (s->idle)
-		counted(out, "All ", s->idle,
-			" stacks that were seen were idle; --idle counts them as well.");
+		counted(out, "All ", s->idle, " stacks that were seen were idle; --idle counts them as well.");
 	else if (all_failed(s))
 		counted(out, "None of ", all_failed(s), " stacks could be read.");
 	else

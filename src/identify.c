@@ -12,7 +12,7 @@ static frame_id mark_frame(struct profile *p, const char *text)
 {
 	str_id name = strings_add(frames_strings(p->frames), text, strlen(text));
 
-	return frames_add(p->frames, (struct frame_info){.function = name, .name = name, .kind = FRAME_MARK});
+	return frames_add(p->frames, (struct frame_info){ .function = name, .name = name, .kind = FRAME_MARK });
 }
 
 void identifier_init(struct identifier *x, struct profile *p, const struct runtime_ops *ops, void *instance,
@@ -87,7 +87,7 @@ static struct err make_node(struct identifier *x, const struct raw_frame *frames
 static uint64_t stack_hash(const struct raw_stacks *all, const struct raw_stack *stack, size_t skip, node_id root)
 {
 	const struct raw_frame *frames = &all->frames[stack->first];
-	uint64_t h = hash_step(root + 1, (skip ? 2 : 0) + stack->deep);
+	uint64_t h = hash_step(root + 1, (skip || stack->cut ? 2 : 0) + stack->deep);
 
 	for (size_t i = skip; i < stack->count; i++)
 		h = hash_step(h, frame_hash(&frames[i]));
@@ -115,7 +115,8 @@ struct err identify(struct identifier *x, const struct raw_stacks *all, const st
 		*ret = (node_id)(*known - STORED);
 		return OK;
 	}
-	e = make_node(x, &all->frames[stack->first + skip], stack->count - skip, stack->deep, skip > 0, root, ret);
+	e = make_node(x, &all->frames[stack->first + skip], stack->count - skip, stack->deep, skip || stack->cut, root,
+		      ret);
 	if (!failed(e))
 		*map64_put(&x->stacks, h, &fresh) = *ret + STORED;
 	return e;

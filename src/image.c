@@ -138,7 +138,7 @@ static bool find_in_table(struct image *img, Elf_Scn *scn, const char *name, str
 			continue;
 		found = elf_strptr(img->elf, sh.sh_link, sym.st_name);
 		if (found && !strcmp(found, name)) {
-			*ret = (struct image_sym){found, sym.st_value, sym.st_size};
+			*ret = (struct image_sym){ found, sym.st_value, sym.st_size };
 			return true;
 		}
 	}

@@ -8,13 +8,13 @@ enum { FIRST_CAP = 1024 };
 
 void map64_init(struct map64 *m, size_t max)
 {
-	*m = (struct map64){.list = xcalloc(FIRST_CAP, sizeof(*m->list)), .cap = FIRST_CAP, .max = max};
+	*m = (struct map64){ .list = xcalloc(FIRST_CAP, sizeof(*m->list)), .cap = FIRST_CAP, .max = max };
 }
 
 void map64_free(struct map64 *m)
 {
 	free(m->list);
-	*m = (struct map64){0};
+	*m = (struct map64){ 0 };
 }
 
 static struct map64_slot *empty_slot(struct map64_slot *list, size_t cap, uint64_t key)

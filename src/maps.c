@@ -54,7 +54,7 @@ static bool parse_line(char *line, struct mapping *ret)
 
 struct err maps_parse(char *text, struct maps *ret)
 {
-	*ret = (struct maps){.text = text};
+	*ret = (struct maps){ .text = text };
 	for (char *line = text, *end; *line; line = end) {
 		end = strchrnul(line, '\n');
 		if (*end)
@@ -70,7 +70,7 @@ void maps_free(struct maps *m)
 {
 	free(m->list);
 	free(m->text);
-	*m = (struct maps){0};
+	*m = (struct maps){ 0 };
 }
 
 const struct mapping *maps_find(const struct maps *m, raddr_t at)

@@ -19,7 +19,7 @@ struct err memory_readv(struct memory *m, const struct memory_range *ranges, siz
 
 struct err memory_read(struct memory *m, raddr_t at, void *buf, size_t len)
 {
-	struct memory_range r = {at, buf, len};
+	struct memory_range r = { at, buf, len };
 
 	return memory_readv(m, &r, 1, NULL);
 }

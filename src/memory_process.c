@@ -42,9 +42,9 @@ static struct err read_batch(const struct memory_process *p, const struct memory
 	ssize_t got;
 
 	for (size_t i = 0; i < n; i++) {
-		local[i] = (struct iovec){ranges[i].buf, ranges[i].len};
+		local[i] = (struct iovec){ ranges[i].buf, ranges[i].len };
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address there, never dereferenced here */
-		remote[i] = (struct iovec){(void *)(uintptr_t)ranges[i].at, ranges[i].len};
+		remote[i] = (struct iovec){ (void *)(uintptr_t)ranges[i].at, ranges[i].len };
 		total += ranges[i].len;
 	}
 	got = process_vm_readv(p->pid, local, n, remote, n, 0);
@@ -100,13 +100,13 @@ static void process_close(struct memory *m)
 	free(p);
 }
 
-static const struct memory_ops process_ops = {"process", process_read, process_close};
+static const struct memory_ops process_ops = { "process", process_read, process_close };
 
 struct err memory_process_open(pid_t pid, struct memory **ret)
 {
 	struct memory_process *p = xcalloc(1, sizeof(*p));
 	char path[64], byte;
-	struct iovec local = {&byte, 1}, remote = {NULL, 1};
+	struct iovec local = { &byte, 1 }, remote = { NULL, 1 };
 
 	p->base.ops = &process_ops;
 	p->pid = pid;

@@ -60,7 +60,7 @@ static bool is_own_child(pid_t tid)
  * launched it: its exit code would be lost here. */
 static pid_t wait_thread(pid_t tid, int *status)
 {
-	siginfo_t seen = {0};
+	siginfo_t seen = { 0 };
 
 	if (waitid(P_PID, (id_t)tid, &seen, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) != 0)
 		return -1;
@@ -75,7 +75,7 @@ static pid_t wait_thread(pid_t tid, int *status)
 static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 {
 	uint64_t start = clock_now();
-	struct timespec nap = {0, NAP_NS};
+	struct timespec nap = { 0, NAP_NS };
 
 	for (;;) {
 		int status;
@@ -101,7 +101,7 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 	}
 	if (p->late_count < PAUSE_THREADS)
 		p->late[p->late_count++] = th->tid;
-	return (struct err){ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time"};
+	return (struct err){ ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time" };
 }
 
 /* Threads that did not stop in time must not stay stopped when they do. */
@@ -132,7 +132,7 @@ static bool is_late(const struct pause *p, pid_t tid)
 static struct err interrupt(struct pause *p, struct pause_thread *th)
 {
 	if (is_late(p, th->tid))
-		return (struct err){ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time"};
+		return (struct err){ ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time" };
 	if (ptrace(PTRACE_SEIZE, th->tid, NULL, NULL) != 0)
 		return err_errno(errno, "stopping a thread");
 	if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) != 0)
@@ -143,19 +143,20 @@ static struct err interrupt(struct pause *p, struct pause_thread *th)
 static struct err hold(struct pause *p, struct target *t, struct thread *th)
 {
 	struct pause_thread *held = &p->list[p->count];
+	enum thread_state state;
 	struct err e;
 
-	*held = (struct pause_thread){.tid = th->tid, .ns_tid = th->ns_tid};
-	switch (target_thread_state(t, th)) {
-	case THREAD_RUNNING:
-		e = interrupt(p, held);
-		break;
-	case THREAD_DEAD:
-		return OK;
-	default:
-		e = count_runs(t, th->tid, &held->runs) ? OK : err_at(ERR_GONE, 0, "looking at a thread");
-		break;
+	*held = (struct pause_thread){ .tid = th->tid, .ns_tid = th->ns_tid };
+	state = target_thread_state(t, th);
+	if (state != THREAD_RUNNING && state != THREAD_DEAD) {
+		/* The count first, then the state: what runs from then on is counted anew. */
+		if (!count_runs(t, th->tid, &held->runs))
+			return OK;
+		state = target_thread_state(t, th);
 	}
+	if (state == THREAD_DEAD)
+		return OK;
+	e = state == THREAD_RUNNING ? interrupt(p, held) : OK;
 	if (e.code == ERR_GONE)
 		return OK; /* it ended: nothing of it is left that could change */
 	if (failed(e))
@@ -183,7 +184,7 @@ struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, s
 		if (!th || pause_holds(p, ns_tids[i]))
 			continue;
 		if (p->count == PAUSE_THREADS)
-			return (struct err){ERR_OS, EBUSY, 0, "stopping threads: too many"};
+			return (struct err){ ERR_OS, EBUSY, 0, "stopping threads: too many" };
 		e = hold(p, t, th);
 		if (failed(e))
 			return e;

@@ -7,10 +7,10 @@
 enum { PAUSE_THREADS = 64 }; /* held at once, at most */
 
 struct pause_thread {
-	pid_t tid;    /* as cspy sees it */
-	pid_t ns_tid; /* as the target sees it */
-	int signal;   /* arrived while it was being stopped: delivered on release, or 0 */
-	bool stopped; /* by us; else it sleeps, and `runs` tells whether it did all the time */
+	pid_t tid;     /* as cspy sees it */
+	pid_t ns_tid;  /* as the target sees it */
+	int signal;    /* arrived while it was being stopped: delivered on release, or 0 */
+	bool stopped;  /* by us; else it sleeps, and `runs` tells whether it did all the time */
 	uint64_t runs; /* times that it got a CPU so far */
 };
 
@@ -22,7 +22,7 @@ struct pause_thread {
 struct pause {
 	struct pause_thread list[PAUSE_THREADS];
 	size_t count, stopped;
-	uint64_t since_ns; /* the first of them stopped; 0: none */
+	uint64_t since_ns;	   /* the first of them stopped; 0: none */
 	pid_t late[PAUSE_THREADS]; /* did not stop in time: let go as soon as they do */
 	size_t late_count;
 };

@@ -55,12 +55,11 @@ bool procfs_parse_stat(const char *text, struct procfs_stat *ret)
 {
 	const char *after = strrchr(text, ')');
 
-	*ret = (struct procfs_stat){0};
+	*ret = (struct procfs_stat){ 0 };
 	if (!after)
 		return false;
 	return sscanf(after + 1,
-		      " %c %d %*d %*d %*d %*d %" SCNu64
-		      " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 		      &ret->state, &ret->parent, &ret->flags, &ret->start_time) == 4;
 }
 

@@ -7,13 +7,13 @@ enum {
 	CONTEXTS_MAX = 1 << 20,
 	/* Belief by repetition: found again each time, or nearly so in many. A torn context is found again as often as
 	 * its program happens to tear the same way twice in a row: where two calls alternate, up to a third. */
-	AGAIN_ALWAYS = 20,
+	AGAIN_ALWAYS = 24,
 	SEEN_MANY = 64,
-	AGAIN_MANY = SEEN_MANY * 3 / 4,
+	AGAIN_MANY = SEEN_MANY * 13 / 16,
 };
 
 static const uint64_t PROVEN = 1ull << 63;
-static const uint64_t ROOT = 0x9ae16a3b2f90404full;  /* stands for "no caller" */
+static const uint64_t ROOT = 0x9ae16a3b2f90404full;   /* stands for "no caller" */
 static const uint64_t BEYOND = 0xc3a5c85c97cb3127ull; /* and for "callers cut off" */
 
 /* What a context word counts until it is proven. */

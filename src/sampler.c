@@ -14,15 +14,15 @@
 #include "runtimes.h"
 
 enum {
-	PRIORITY = -10,      /* of cspy, as nice values go */
-	ROUNDS = 3,	     /* reads in one look, at most */
-	PENDING_MAX = 4096,  /* samples not settled yet */
-	PENDING_FEW = 16,    /* not worth a read of their own */
+	PRIORITY = -10,	    /* of cspy, as nice values go */
+	ROUNDS = 3,	    /* reads in one look, at most */
+	PENDING_MAX = 4096, /* samples not settled yet */
+	PENDING_FEW = 16,   /* not worth a read of their own */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
 	LEARN_PATIENCE = 16,
-	DOUBT_LOOKS = 64,    /* after an unproven stack, for which all is read twice */
+	DOUBT_LOOKS = 64, /* after an unproven stack, for which all is read twice */
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
 static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
@@ -55,12 +55,12 @@ struct sampler {
 	size_t pending_count;
 	uint64_t reads_told; /* scatter reads that are in the statistics already */
 	uint64_t settled_ns;
-	uint64_t good_ns; /* the last look that had a stack */
-	clockid_t cpu_clock; /* of the target */
-	bool fair;	     /* the coin's word for this look */
+	uint64_t good_ns;	   /* the last look that had a stack */
+	clockid_t cpu_clock;	   /* of the target */
+	bool fair;		   /* the coin's word for this look */
 	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
-	unsigned doubt;	     /* looks for which something unproven is to be expected */
-	bool twice;	     /* nothing may be stopped: belief comes from reading twice */
+	unsigned doubt;		   /* looks for which something unproven is to be expected */
+	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
 };
 
 struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
@@ -247,7 +247,7 @@ static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
 	struct strings *strings = frames_strings(s->profile->frames);
 	CLEANUP(cleanup_free) char *text = xasprintf("thread %s (%d)", strings_get(strings, name), (int)tid);
 	str_id id = strings_add(strings, text, strlen(text));
-	struct frame_info info = {.function = id, .name = id, .kind = FRAME_THREAD};
+	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
 
 	return profile_child(s->profile, 0, frames_add(s->profile->frames, info));
 }
@@ -291,8 +291,8 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 	return e;
 }
 
-static void count_stack(struct sampler *s, const struct raw_stack *stack, const struct seen_thread *seen,
-			size_t skip, node_id node, uint64_t now_ns)
+static void count_stack(struct sampler *s, const struct raw_stack *stack, const struct seen_thread *seen, size_t skip,
+			node_id node, uint64_t now_ns)
 {
 	struct profile_stats *stats = &s->profile->stats;
 
@@ -301,8 +301,8 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 	stats->samples++;
 	stats->deep += stack->deep;
 	stats->torn += skip > 0;
-	stats->cut += skip > 0;
-	s->pending[s->pending_count++] = (struct pending){now_ns, stack->codes, seen->thread, node, s->fair};
+	stats->cut += skip || stack->cut;
+	s->pending[s->pending_count++] = (struct pending){ now_ns, stack->codes, seen->thread, node, s->fair };
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -397,7 +397,7 @@ static void name_while_held(struct sampler *s)
 static void learn(struct sampler *s, uint64_t now_ns)
 {
 	uint64_t believed = s->proof.believed;
-	struct rt_look look = {.now_ns = now_ns, .twice = true};
+	struct rt_look look = { .now_ns = now_ns, .twice = true };
 
 	if (!s->twice || !s->doubt || s->learn_wait-- > 0)
 		return;

@@ -85,8 +85,8 @@ static void static_frame(FILE *out, const struct flame *f, const struct flame_no
 	flame_xml(out, l->name);
 	where_text(out, l);
 	fprintf(out, " \xE2\x80\x94 %s %s, %s</title>", count, n->total == 1 ? "sample" : "samples", percent);
-	fprintf(out, "<rect class=\"k%u s%u\" width=\"100%%\" height=\"%d\" fill=\"%s\"/>", l->color,
-		l->shade, ROW, flame_colors[l->color].fallback);
+	fprintf(out, "<rect class=\"k%u s%u\" width=\"100%%\" height=\"%d\" fill=\"%s\"/>", l->color, l->shade, ROW,
+		flame_colors[l->color].fallback);
 	static_label(out, l, pixels > 0 ? (size_t)(pixels * 10 / COLUMN) : 0);
 	fputs("</svg>\n", out);
 }

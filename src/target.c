@@ -45,7 +45,7 @@ static struct err read_stat(int proc, struct procfs_stat *ret)
 static struct err open_process(pid_t pid, struct target *t)
 {
 	char path[64];
-	struct procfs_stat stat = {0};
+	struct procfs_stat stat = { 0 };
 	struct err e;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
@@ -110,8 +110,8 @@ struct err target_refresh_maps(struct target *t)
 
 struct err target_alive(struct target *t)
 {
-	struct pollfd p = {t->pidfd, POLLIN, 0};
-	struct procfs_stat stat = {0};
+	struct pollfd p = { t->pidfd, POLLIN, 0 };
+	struct procfs_stat stat = { 0 };
 	struct err e;
 
 	if (t->pidfd >= 0)

@@ -51,7 +51,7 @@ static void add_thread(struct target *t, pid_t tid)
 	if (!th) {
 		xgrow(&t->threads, &t->thread_cap, t->thread_count + 1, sizeof(*t->threads));
 		th = &t->threads[t->thread_count++];
-		*th = (struct thread){.tid = tid, .ns_tid = id_in_target(t, tid), .stat_fd = -1};
+		*th = (struct thread){ .tid = tid, .ns_tid = id_in_target(t, tid), .stat_fd = -1 };
 	}
 	th->seen = t->thread_generation;
 }

@@ -14,15 +14,15 @@ uint64_t clock_now(void)
 
 void ticker_init(struct ticker *t, uint64_t interval_ns, uint64_t now_ns)
 {
-	*t = (struct ticker){.interval_ns = interval_ns ? interval_ns : 1, .next_ns = now_ns, .state = now_ns | 1};
+	*t = (struct ticker){ .interval_ns = interval_ns ? interval_ns : 1, .next_ns = now_ns, .state = now_ns | 1 };
 }
 
 uint64_t ticker_next(struct ticker *t, uint64_t now_ns)
 {
 	uint64_t slots, jitter;
 
-	/* The grid advances by whole intervals, and a deadline lies anywhere in the first tenth of its own one: so the rate is
-	 * exact, and nothing in the target can stay in step with it. */
+	/* The grid advances by whole intervals, and a deadline lies anywhere in the first tenth of its own one: so the
+	 * rate is exact, and nothing in the target can stay in step with it. */
 	t->next_ns += t->interval_ns;
 	if (now_ns > t->next_ns) {
 		slots = (now_ns - t->next_ns) / t->interval_ns;

@@ -224,8 +224,8 @@ static bool code_is_tagged(struct structs *s)
 {
 	Dwarf_Die *frame = structs_find(s, "_PyInterpreterFrame", strlen("_PyInterpreterFrame")), type;
 	long offset;
-	return frame && member(frame, "f_executable", strlen("f_executable"), &offset, &type) &&
-	       peel(&type, &type) && dwarf_tag(&type) != DW_TAG_pointer_type;
+	return frame && member(frame, "f_executable", strlen("f_executable"), &offset, &type) && peel(&type, &type) &&
+	       dwarf_tag(&type) != DW_TAG_pointer_type;
 }
 
 static void print_behaviours(struct structs *s)
@@ -236,17 +236,11 @@ static void print_behaviours(struct structs *s)
 			    : !table ? "LINES_LNOTAB"
 			    : heap   ? "LINES_310"
 				     : "LINES_LOCATIONS";
-	const char *frames = heap			   ? "FRAMES_HEAP"
-			     : has(s, "_ts.current_frame") ? "FRAMES_STACK"
-							   : "FRAMES_CFRAME";
+	const char *frames = heap ? "FRAMES_HEAP" : has(s, "_ts.current_frame") ? "FRAMES_STACK" : "FRAMES_CFRAME";
 	const char *position = !heap ? "POS_POINTER" : table ? "POS_LASTI_UNITS" : "POS_LASTI_BYTES";
-	const char *ints = py2					     ? "INTS_PY2"
-			   : has(s, "_longobject.long_value.lv_tag") ? "INTS_LV_TAG"
-								     : "INTS_OB_SIZE";
+	const char *ints = py2 ? "INTS_PY2" : has(s, "_longobject.long_value.lv_tag") ? "INTS_LV_TAG" : "INTS_OB_SIZE";
 	bool dict311 = has(s, "_dictkeysobject.dk_log2_size");
-	const char *dict = has(s, "_dictobject.ma_table") ? "DICT_PY2"
-			   : dict311			  ? "DICT_KEYS311"
-							  : "DICT_KEYS36";
+	const char *dict = has(s, "_dictobject.ma_table") ? "DICT_PY2" : dict311 ? "DICT_KEYS311" : "DICT_KEYS36";
 	const char *attrs = has(s, "_dictvalues.embedded")    ? "ATTRS_INLINE"
 			    : has_struct(s, "PyDictOrValues") ? "ATTRS_312"
 			    : dict311			      ? "ATTRS_311"
@@ -259,8 +253,9 @@ static void print_behaviours(struct structs *s)
 	printf("\t.strings = %s,\n\t.ints = %s,\n", py2 ? "STRINGS_PY2" : "STRINGS_PEP393", ints);
 	printf("\t.dict = %s,\n\t.attrs = %s,\n\t.gil = %s,\n", dict, attrs, gil);
 	/* A flag, and in 3.10 a state: FRAME_EXECUTING is 0 and FRAME_UNWINDING 2. */
-	printf("\t.executing = %s,\n",
-	       has(s, "_frame.f_executing") ? "1 << 1" : has(s, "_frame.f_state") ? "1 << 0 | 1 << 2" : "0");
+	printf("\t.executing = %s,\n", has(s, "_frame.f_executing") ? "1 << 1"
+				       : has(s, "_frame.f_state")   ? "1 << 0 | 1 << 2"
+								    : "0");
 	printf("\t.owner_skip = %u,\n\t.code_tag_mask = %d,\n", owner_skip(s), code_is_tagged(s) ? 3 : 0);
 }
 
@@ -296,8 +291,7 @@ int main(int argc, char **argv)
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	Dwarf *dw = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
 	if (!dw) {
-		fprintf(stderr, "gen-layouts: %s: %s\n", argv[1],
-			fd < 0 ? "cannot be opened" : "has no DWARF");
+		fprintf(stderr, "gen-layouts: %s: %s\n", argv[1], fd < 0 ? "cannot be opened" : "has no DWARF");
 		return 1;
 	}
 	structs_init(&s);

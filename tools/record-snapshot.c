@@ -8,7 +8,10 @@
 #include "pause.h"
 #include "runtimes.h"
 
-enum { WHOLE_STATE = 640 }; /* bytes of a thread state, which hold all that was ever of interest */
+enum {
+	WHOLE_STATE = 640, /* bytes of a thread state, which hold all that was ever of interest */
+	CFRAMES_MAX = 256, /* of one thread */
+};
 
 static const char usage[] = "usage: record-snapshot PID OUT.snap\n"
 			    "Writes the memory that was read to OUT.snap, and what was said of it to OUT.expected.\n";
@@ -50,8 +53,8 @@ static struct err find_roots(struct target *t, struct cpy_roots *ret)
 }
 
 /*
- * Whole pages are read where one frame of many is wanted: those pass the recorder by, or it would keep whatever else the
- * process has there.
+ * Whole pages are read where one frame of many is wanted: those pass the recorder by, or it would keep whatever else
+ * the process has there.
  */
 struct sieve {
 	struct memory base;
@@ -76,7 +79,7 @@ static void sieve_close(struct memory *m)
 /* Takes `plain` over. */
 static struct sieve *sieve_new(struct memory *plain)
 {
-	static const struct memory_ops ops = {"sieve", sieve_read, sieve_close};
+	static const struct memory_ops ops = { "sieve", sieve_read, sieve_close };
 	struct sieve *s = xcalloc(1, sizeof(*s));
 
 	s->base.ops = &ops;
@@ -93,6 +96,19 @@ static void read_some(struct memory *record, raddr_t at, size_t len)
 		len /= 2;
 }
 
+/* 3.11 and 3.12: the records of evaluation loops. The walk goes to an outer one only when the inner one leads nowhere.
+ */
+static void record_cframes(struct memory *record, const struct cpy_layout *l, raddr_t thread)
+{
+	raddr_t at;
+	struct err e = memory_ptr(record, thread + (raddr_t)l->thread_frame, &at);
+
+	for (int i = 0; i < CFRAMES_MAX && !failed(e) && at; i++) {
+		read_some(record, at, PIECE_BYTES);
+		e = memory_ptr(record, at + (raddr_t)l->cframe_previous, &at);
+	}
+}
+
 /* The frames that came by the page; and of everything a little more than today's walk needs. */
 static void record_whole(struct memory *record, const struct cpy *c, const struct said *said)
 {
@@ -102,6 +118,8 @@ static void record_whole(struct memory *record, const struct cpy *c, const struc
 		const struct copies *k = &c->threads[i].copies;
 
 		read_some(record, c->threads[i].at, WHOLE_STATE);
+		if (l->frames == FRAMES_CFRAME)
+			record_cframes(record, l, c->threads[i].at);
 		for (size_t p = 0; p < k->piece_count; p++)
 			read_some(record, k->pieces[p].at, PIECE_BYTES);
 	}
@@ -123,9 +141,9 @@ static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_
 static struct err record(struct target *t, struct cpy_roots *roots, const char *out)
 {
 	CLEANUP(cleanup_free) char *text = expected_path(out);
-	struct pause pause = {0};
+	struct pause pause = { 0 };
 	pid_t tids[PAUSE_THREADS];
-	struct said said = {0};
+	struct said said = { 0 };
 	struct sieve *sieve = sieve_new(t->memory);
 	struct cpy *c = NULL;
 	FILE *expected = NULL;
@@ -135,8 +153,8 @@ static struct err record(struct target *t, struct cpy_roots *roots, const char *
 	t->memory = &sieve->base;
 	replay_note(sieve->record, roots, t);
 	if (!failed(e))
-		e = replay_layout(t->memory, !strcmp(roots->layout_source, "self-described"),
-				  roots->layout.object_type, roots);
+		e = replay_layout(t->memory, !strcmp(roots->layout_source, "self-described"), roots->layout.object_type,
+				  roots);
 	if (!failed(e))
 		e = cpy_attach_roots(roots, t, &c);
 	if (!failed(e)) {
@@ -163,7 +181,7 @@ static struct err record(struct target *t, struct cpy_roots *roots, const char *
 
 int main(int argc, char **argv)
 {
-	struct cpy_roots roots = {0};
+	struct cpy_roots roots = { 0 };
 	struct target *t = NULL;
 	struct err e;
 

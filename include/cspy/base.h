@@ -35,7 +35,7 @@ struct err {
 	const char *what; /* static string: what was being done */
 };
 
-#define OK ((struct err){ERR_NONE, 0, 0, NULL})
+#define OK ((struct err){ ERR_NONE, 0, 0, NULL })
 
 static inline bool failed(struct err e)
 {
@@ -44,7 +44,7 @@ static inline bool failed(struct err e)
 
 static inline struct err err_at(enum err_code code, raddr_t at, const char *what)
 {
-	return (struct err){code, 0, at, what};
+	return (struct err){ code, 0, at, what };
 }
 
 /* err.c: from errno; ESRCH becomes ERR_GONE, EPERM and EACCES ERR_DENIED, EFAULT ERR_FAULT, the rest ERR_OS. */

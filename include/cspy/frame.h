@@ -34,15 +34,15 @@ enum frame_kind {
 
 /* Everything a format may print. */
 struct frame_info {
-	str_id function; /* qualified where the version knows it */
-	str_id name;	 /* bare function name */
-	str_id file;	 /* as the runtime has it */
-	str_id module;	 /* shared object or module name, "" when not known */
-	uint32_t line;	 /* 0: none */
-	uint32_t column; /* from 1; 0: none */
+	str_id function;     /* qualified where the version knows it */
+	str_id name;	     /* bare function name */
+	str_id file;	     /* as the runtime has it */
+	str_id module;	     /* shared object or module name, "" when not known */
+	uint32_t line;	     /* 0: none */
+	uint32_t column;     /* from 1; 0: none */
 	uint32_t first_line; /* of the function; 0: not known */
-	uint8_t kind;	 /* enum frame_kind */
-	bool library;	 /* standard library or installed package, not the program's own code */
+	uint8_t kind;	     /* enum frame_kind */
+	bool library;	     /* standard library or installed package, not the program's own code */
 };
 
 /*

@@ -24,13 +24,14 @@ struct raw_stack {
 	uint8_t state;	  /* enum rt_state */
 	bool gc;	  /* collecting garbage */
 	bool deep;	  /* the root side was cut off by the depth cap */
+	bool cut;	  /* frames at the leaf's end are missing: they were in the middle of a change */
 	bool sure;	  /* nothing could change it while it was read, as far as the runtime's memory says */
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
-	uint32_t agreed;  /* rt_look.twice: frames from the root on that the second read showed again */
-	uint64_t codes;	  /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
-	struct err err;	  /* why this thread has no stack; others are unaffected */
+	uint32_t agreed; /* rt_look.twice: frames from the root on that the second read showed again */
+	uint64_t codes;	 /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
+	struct err err;	 /* why this thread has no stack; others are unaffected */
 };
 
 /* Arena: reset each tick, grows to the high-water mark, then never allocates. */
@@ -60,8 +61,8 @@ struct rt_look {
 	uint64_t now_ns;    /* CLOCK_MONOTONIC */
 	const pid_t *still; /* OS threads (target's ids) that are held and can't run */
 	size_t still_count;
-	bool certain;	    /* sure and lock_free are wanted; else they may be left false, which is cheaper */
-	bool twice;	    /* read the leaf's end of every stack a second time right after the first; see agreed */
+	bool certain; /* sure and lock_free are wanted; else they may be left false, which is cheaper */
+	bool twice;   /* read the leaf's end of every stack a second time right after the first; see agreed */
 };
 
 /* A code object that was found to be another one than before at the same address. */
@@ -78,10 +79,10 @@ struct rt_local {
 typedef void rt_local_fn(void *arg, const struct rt_local *local);
 
 struct rt_about {
-	char name[32];	   /* "CPython" */
-	char version[32];  /* "3.12.1" */
-	char flavour[64];  /* "free-threaded", "debug", "sub-interpreters: 2", "" */
-	char lock[16];	   /* "GIL", "GVL", "" */
+	char name[32];	    /* "CPython" */
+	char version[32];   /* "3.12.1" */
+	char flavour[64];   /* "free-threaded", "debug", "sub-interpreters: 2", "" */
+	char lock[16];	    /* "GIL", "GVL", "" */
 	const char *layout; /* where the offsets came from, in words */
 };
 
@@ -117,7 +118,8 @@ struct runtime_ops {
 
 	/* Every few milliseconds: re-read the identity of each code object that sample() trusted without looking since
 	 * the last call. Those that changed go to `reused`; what was sampled with them since then is not true. */
-	struct err (*verify)(void *instance, struct target *t, uint64_t now_ns, struct raw_reuse *reused, size_t cap, size_t *ret);
+	struct err (*verify)(void *instance, struct target *t, uint64_t now_ns, struct raw_reuse *reused, size_t cap,
+			     size_t *ret);
 
 	/* COLD, optional: a thread's name as the program knows it. ERR_UNSUPPORTED: it has none. */
 	struct err (*thread_name)(void *instance, struct target *t, const struct raw_stack *stack,

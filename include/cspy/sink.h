@@ -7,10 +7,10 @@
 #include "cspy/profile.h"
 
 struct sink_options {
-	bool function_only; /* -F: a function is one frame, told by its first line */
-	bool no_lines;	    /* --nolineno: no line numbers */
+	bool function_only;  /* -F: a function is one frame, told by its first line */
+	bool no_lines;	     /* --nolineno: no line numbers */
 	bool full_filenames; /* paths as the runtime has them; else shortened to what tells them apart */
-	const char *title;  /* NULL: made from the profile */
+	const char *title;   /* NULL: made from the profile */
 };
 
 struct sink_ops {
@@ -18,7 +18,7 @@ struct sink_ops {
 	const char *synonym;   /* another accepted name, or NULL */
 	const char *extension; /* ".svg": chosen by -o's ending, and the default file's; NULL: never chosen so */
 	const char *help;
-	bool needs_runs;       /* wants profile.runs */
+	bool needs_runs; /* wants profile.runs */
 	/* Write everything; the stream's error flag tells failure. */
 	void (*write)(FILE *out, const struct profile *p, const struct sink_options *o);
 };

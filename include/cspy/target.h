@@ -35,17 +35,17 @@ enum thread_state {
 };
 
 struct thread {
-	pid_t tid; /* as cspy sees it */
-	pid_t ns_tid; /* as the target sees it, in its own pid namespace */
-	int stat_fd;  /* /proc/PID/task/TID/stat kept open: a third of the price of opening it; -1 until needed */
+	pid_t tid;     /* as cspy sees it */
+	pid_t ns_tid;  /* as the target sees it, in its own pid namespace */
+	int stat_fd;   /* /proc/PID/task/TID/stat kept open: a third of the price of opening it; -1 until needed */
 	uint32_t seen; /* generation of the last listing that had it */
 };
 
 struct target {
 	pid_t pid;
-	pid_t ns_pid;	/* in the target's own pid namespace */
-	int pidfd;	/* -1 where the kernel has none */
-	int proc;	/* /proc/PID, a directory */
+	pid_t ns_pid;	       /* in the target's own pid namespace */
+	int pidfd;	       /* -1 where the kernel has none */
+	int proc;	       /* /proc/PID, a directory */
 	struct memory *memory; /* owned */
 	struct maps maps;
 	struct thread *threads;

@@ -11,7 +11,7 @@ void blocks_free(struct blocks *b)
 	free(b->list);
 	free(b->index);
 	free(b->bytes);
-	*b = (struct blocks){0};
+	*b = (struct blocks){ 0 };
 }
 
 void blocks_reset(struct blocks *b)
@@ -50,7 +50,7 @@ uint32_t blocks_add(struct blocks *b, raddr_t at, size_t len)
 	slot = slot_of(b, at);
 	if (!*slot) {
 		xgrow(&b->list, &b->cap, b->count + 1, sizeof(*b->list));
-		b->list[b->count] = (struct block){.at = at, .len = len};
+		b->list[b->count] = (struct block){ .at = at, .len = len };
 		*slot = (uint32_t)++b->count;
 		return *slot - 1;
 	}

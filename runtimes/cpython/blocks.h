@@ -8,10 +8,10 @@
 enum { BLOCK_BYTES = 2048 };
 
 struct block {
-	raddr_t at; /* from the first piece's start */
-	size_t len; /* to the last one's end */
+	raddr_t at;    /* from the first piece's start */
+	size_t len;    /* to the last one's end */
 	size_t offset; /* of its copy in blocks.bytes */
-	bool valid; /* was read */
+	bool valid;    /* was read */
 };
 
 struct blocks {

@@ -29,11 +29,9 @@ static struct err read_parts(struct memory *m, const struct cpy_layout *l, raddr
 	ranges[n++] = (struct memory_range){ code + l->code_name, &ret->name, sizeof(ret->name) };
 	ranges[n++] = (struct memory_range){ code + l->code_filename, &ret->filename, sizeof(ret->filename) };
 	ranges[n++] = (struct memory_range){ code + l->code_lines, &ret->lines, sizeof(ret->lines) };
-	ranges[n++] =
-		(struct memory_range){ code + l->code_first_line, &ret->first_line, sizeof(ret->first_line) };
+	ranges[n++] = (struct memory_range){ code + l->code_first_line, &ret->first_line, sizeof(ret->first_line) };
 	if (cpy_has(l->code_qualname))
-		ranges[n++] = (struct memory_range){ code + l->code_qualname, &ret->qualname,
-						     sizeof(ret->qualname) };
+		ranges[n++] = (struct memory_range){ code + l->code_qualname, &ret->qualname, sizeof(ret->qualname) };
 	if (cpy_has(l->code_bytes))
 		ranges[n++] = (struct memory_range){ code + l->code_bytes, &ret->bytes, sizeof(ret->bytes) };
 	else if (cpy_has(l->code_adaptive))
@@ -41,8 +39,7 @@ static struct err read_parts(struct memory *m, const struct cpy_layout *l, raddr
 	return memory_readv(m, ranges, n, NULL);
 }
 
-static struct err read_code_len(struct memory *m, const struct cpy_layout *l, const struct parts *parts,
-				uint32_t *ret)
+static struct err read_code_len(struct memory *m, const struct cpy_layout *l, const struct parts *parts, uint32_t *ret)
 {
 	uint64_t len = parts->units <= CODE_CAP ? parts->units * UNIT : UINT64_MAX;
 
@@ -57,8 +54,7 @@ static struct err read_code_len(struct memory *m, const struct cpy_layout *l, co
 	return OK;
 }
 
-static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr_t table,
-			     struct cpy_code *ret)
+static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr_t table, struct cpy_code *ret)
 {
 	uint64_t len;
 	struct err e = memory_u64(m, table + l->var_size, &len);
@@ -73,8 +69,7 @@ static struct err read_lines(struct memory *m, const struct cpy_layout *l, raddr
 }
 
 /* A name that can't be read is "": the frame is worth showing without it. */
-static struct err read_name(struct memory *m, const struct cpy_layout *l, raddr_t object, size_t cap,
-			    char **ret)
+static struct err read_name(struct memory *m, const struct cpy_layout *l, raddr_t object, size_t cap, char **ret)
 {
 	char *buf = xcalloc(cap, 1);
 	struct err e = object ? cpy_string(m, l, object, buf, cap) : OK;

@@ -8,7 +8,7 @@
 /* Owned strings; "" when the object holds none, never NULL after cpy_code_read(). */
 struct cpy_code {
 	char *name, *qualname, *filename; /* UTF-8 */
-	uint8_t *lines; /* the line table's bytes */
+	uint8_t *lines;			  /* the line table's bytes */
 	size_t lines_len;
 	uint32_t first_line;
 	uint32_t code_len; /* bytes of bytecode; 0: not known */

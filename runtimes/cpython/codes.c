@@ -12,8 +12,8 @@ enum { LIST_FIRST = 1024, BATCH = 256 };
 
 static void widen(const struct cpy_layout *l, uint32_t *low, uint32_t *high)
 {
-	const int32_t fields[] = {l->code_first_line, l->code_version, l->code_filename,
-				  l->code_name,	      l->code_qualname, l->code_lines};
+	const int32_t fields[] = { l->code_first_line, l->code_version,	 l->code_filename,
+				   l->code_name,       l->code_qualname, l->code_lines };
 
 	for (size_t i = 0; i < countof(fields); i++) {
 		if (!cpy_has(fields[i]))
@@ -85,7 +85,7 @@ static struct code_entry *entry_of(struct codes *c, raddr_t code)
 	struct code_entry *e = slot_of(c->list, c->cap, code);
 
 	if (!e->code) {
-		*e = (struct code_entry){.code = code};
+		*e = (struct code_entry){ .code = code };
 		c->used++;
 	}
 	return e;
@@ -194,7 +194,7 @@ static void look(struct codes *c, struct memory *m, struct young *list, size_t n
 {
 	xgrow(&c->ranges, &c->range_cap, n, sizeof(*c->ranges));
 	for (size_t i = 0; i < n; i++)
-		c->ranges[i] = (struct memory_range){list[i].code + c->low, list[i].header, c->len};
+		c->ranges[i] = (struct memory_range){ list[i].code + c->low, list[i].header, c->len };
 	read_each(m, c->ranges, n);
 	for (size_t i = 0; i < n; i++) {
 		ok[i] = c->ranges[i].len != 0;
@@ -203,7 +203,7 @@ static void look(struct codes *c, struct memory *m, struct young *list, size_t n
 	if (!c->by_name)
 		return;
 	for (size_t i = 0; i < n; i++)
-		c->ranges[i] = (struct memory_range){text_at(list[i].name), list[i].text, ok[i] ? NAME_BYTES : 0};
+		c->ranges[i] = (struct memory_range){ text_at(list[i].name), list[i].text, ok[i] ? NAME_BYTES : 0 };
 	read_each(m, c->ranges, n);
 	for (size_t i = 0; i < n; i++)
 		ok[i] = ok[i] && c->ranges[i].len != 0;
@@ -321,7 +321,7 @@ struct err codes_verify(struct codes *c, struct memory *m, uint64_t now_ns, stru
 
 bool codes_is(struct codes *c, struct memory *m, raddr_t code, uint32_t stamp)
 {
-	struct young y = {.code = code};
+	struct young y = { .code = code };
 	bool ok;
 
 	look(c, m, &y, 1, &ok);

@@ -40,9 +40,9 @@ struct codes {
 	size_t trusted_count, trusted_cap;
 	struct young young[YOUNG_MAX]; /* read with this tick */
 	size_t young_count;
-	uint32_t low, len;		/* of the header within the object */
-	uint32_t name_at;		/* of the name pointer within the header */
-	bool by_name;			/* stamps need the name */
+	uint32_t low, len; /* of the header within the object */
+	uint32_t name_at;  /* of the name pointer within the header */
+	bool by_name;	   /* stamps need the name */
 	struct memory_range *ranges;
 	size_t range_cap;
 };
@@ -53,7 +53,8 @@ void codes_free(struct codes *c);
 typedef void codes_range_fn(void *arg, raddr_t at, void *buf, size_t len);
 void codes_plan(struct codes *c, codes_range_fn *fn, void *arg);
 /* Stamps for all frames of this tick; frames[].stamp is set. Stacks whose code can't be looked at get an error. */
-void codes_stamp(struct codes *c, struct memory *m, struct raw_stacks *stacks, uint32_t tick, uint64_t now_ns, bool read);
+void codes_stamp(struct codes *c, struct memory *m, struct raw_stacks *stacks, uint32_t tick, uint64_t now_ns,
+		 bool read);
 /* See runtime_ops.verify. */
 struct err codes_verify(struct codes *c, struct memory *m, uint64_t now_ns, struct raw_reuse *reused, size_t cap,
 			size_t *ret);

@@ -46,7 +46,7 @@ void copies_free(struct copies *c)
 	free(c->index);
 	free(c->order);
 	blocks_free(&c->blocks);
-	*c = (struct copies){0};
+	*c = (struct copies){ 0 };
 }
 
 /* The walk needs this piece, in this order. */
@@ -95,7 +95,7 @@ struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick)
 			index_rebuild(c);
 		}
 		p = &c->pieces[c->piece_count];
-		*p = (struct piece){.at = at, .used = tick - 1};
+		*p = (struct piece){ .at = at, .used = tick - 1 };
 		index_add(c, (uint32_t)c->piece_count++);
 	}
 	note_met(c, p, tick);

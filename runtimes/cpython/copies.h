@@ -48,7 +48,7 @@ struct piece {
 	uint32_t used;	/* last tick that needed it */
 	uint32_t twice; /* last tick that read it twice */
 	bool valid;	/* copied in this tick */
-	bool asked;	 /* among the last tick's ranges, in this block: */
+	bool asked;	/* among the last tick's ranges, in this block: */
 	uint32_t block;
 	bool unreadable; /* when it was last tried */
 	uint8_t bytes[PIECE_BYTES], again[PIECE_BYTES];
@@ -57,8 +57,8 @@ struct piece {
 struct copies {
 	struct chunk *chunks; /* oldest first, the newest is last */
 	size_t chunk_count, chunk_cap;
-	size_t want;	  /* bytes of the newest chunk to copy: what was needed lately */
-	size_t want_next; /* the largest need since want was last lowered */
+	size_t want;	      /* bytes of the newest chunk to copy: what was needed lately */
+	size_t want_next;     /* the largest need since want was last lowered */
 	struct blocks blocks; /* in which the pieces are read */
 	struct piece *pieces;
 	size_t piece_count, piece_cap;

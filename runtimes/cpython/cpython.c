@@ -39,7 +39,7 @@ struct err cpy_attach_roots(const struct cpy_roots *roots, struct target *t, str
 static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
 			 void **ret)
 {
-	struct cpy_roots roots = {0};
+	struct cpy_roots roots = { 0 };
 	struct cpy *c;
 	struct err e = cpy_find(t, at, img, why, cap, &roots);
 
@@ -59,7 +59,7 @@ static void about(void *instance, struct rt_about *ret)
 	const struct cpy *c = instance;
 	const char *flavour = c->l->free_threaded ? "free-threaded" : c->roots.debug_build ? "debug build" : "";
 
-	*ret = (struct rt_about){.name = "CPython", .layout = c->roots.layout_source};
+	*ret = (struct rt_about){ .name = "CPython", .layout = c->roots.layout_source };
 	snprintf(ret->version, sizeof(ret->version), "%s", c->roots.version);
 	snprintf(ret->flavour, sizeof(ret->flavour), "%s", flavour);
 	snprintf(ret->lock, sizeof(ret->lock), "%s", c->l->free_threaded ? "" : "GIL");
@@ -81,8 +81,8 @@ static struct err verify(void *instance, struct target *t, uint64_t now_ns, stru
 	return codes_verify(&c->codes, t->memory, now_ns, reused, cap, ret);
 }
 
-static struct err thread_name(void *instance, struct target *t, const struct raw_stack *stack,
-			      struct strings *strings, str_id *ret)
+static struct err thread_name(void *instance, struct target *t, const struct raw_stack *stack, struct strings *strings,
+			      str_id *ret)
 {
 	struct cpy *c = instance;
 	const struct cpy_thread *th = cpy_thread_at(c, stack->state_at);

@@ -19,7 +19,7 @@ enum {
 /* What a tick reads of an interpreter; the lock first and last of all. */
 struct cpy_interp {
 	raddr_t at;
-	raddr_t gil; /* _gil_runtime_state, 3.12+; else 0 */
+	raddr_t gil;	      /* _gil_runtime_state, 3.12+; else 0 */
 	raddr_t threads_head; /* as known */
 	raddr_t head_now;     /* as read lately */
 	uint8_t lock[2][GIL_BYTES];
@@ -32,7 +32,7 @@ struct cpy_thread {
 	raddr_t next;	 /* in the list, as known */
 	uint64_t ident;	 /* pthread_t */
 	pid_t ns_tid;
-	bool valid; /* its state was read in this tick */
+	bool valid;		    /* its state was read in this tick */
 	uint8_t state[STATE_BYTES]; /* the fields from state_low on */
 	struct copies copies;	    /* of its stack */
 	uint32_t walked;	    /* the tick of the last walk */
@@ -50,7 +50,7 @@ struct cpy {
 	raddr_t interp_head, interp_head_now;
 	struct cpy_thread *threads;
 	size_t thread_count, thread_cap;
-	raddr_t current[2]; /* the word at roots.gil_current, first and last in the tick */
+	raddr_t current[2];  /* the word at roots.gil_current, first and last in the tick */
 	uint32_t collecting; /* the process-wide flag */
 	struct pages pages;
 	struct codes codes;
@@ -58,7 +58,7 @@ struct cpy {
 	struct memory_range *ranges; /* of this tick's read */
 	bool **valid;		     /* where to note, for each, that it came; entries may be NULL */
 	size_t range_count, range_cap, valid_cap;
-	raddr_t holders[HOLDERS]; /* thread states, newest first */
+	raddr_t holders[HOLDERS];   /* thread states, newest first */
 	const struct rt_look *look; /* this tick's; borrowed */
 	uint32_t tick;
 	uint64_t slow_ns;	/* when what seldom changes was read last */
@@ -66,7 +66,8 @@ struct cpy {
 	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
 };
 
-/* cpython.c: an instance whose roots are known already, with the threads that are there. Ended by runtime_cpython.detach. */
+/* cpython.c: an instance whose roots are known already, with the threads that are there. Ended by
+ * runtime_cpython.detach. */
 MUST_CHECK struct err cpy_attach_roots(const struct cpy_roots *roots, struct target *t, struct cpy **ret);
 
 /* threads.c: walk the lists of interpreters and thread states afresh. */

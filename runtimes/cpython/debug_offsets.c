@@ -175,8 +175,7 @@ static size_t word_count(unsigned minor)
 	return n;
 }
 
-static struct err take(struct described *d, bool *is_described, unsigned minor, const uint64_t *values,
-		       raddr_t at)
+static struct err take(struct described *d, bool *is_described, unsigned minor, const uint64_t *values, raddr_t at)
 {
 	uint64_t size = 0;
 	for (size_t i = 0; i < countof(words); i++) {

@@ -258,8 +258,8 @@ static struct err explain(const struct finding *f, char *why, size_t cap)
 		return err_at(ERR_CORRUPT, 0, "CPython's description of itself is implausible");
 	}
 	if (f->no_layout) {
-		snprintf(why, cap, "CPython %s is not supported: %u.%u and 3.6 to %u.%u are", version,
-			 first->major, first->minor, newest->major, newest->minor);
+		snprintf(why, cap, "CPython %s is not supported: %u.%u and 3.6 to %u.%u are", version, first->major,
+			 first->minor, newest->major, newest->minor);
 		return err_at(ERR_CORRUPT, 0, "this version of CPython is not supported");
 	}
 	if (f->best == PROOF_EMPTY || f->best == PROOF_NO_THREAD) {
@@ -270,8 +270,7 @@ static struct err explain(const struct finding *f, char *why, size_t cap)
 		snprintf(why, cap, "CPython %s is still starting, or has ended: it has no thread", version);
 		return err_at(ERR_CORRUPT, 0, "CPython is still starting");
 	}
-	snprintf(why, cap,
-		 "CPython %s: nothing in its memory decodes; is it a build with changed structures?",
+	snprintf(why, cap, "CPython %s: nothing in its memory decodes; is it a build with changed structures?",
 		 version);
 	return err_at(ERR_CORRUPT, 0, "nothing in CPython's memory decodes");
 }

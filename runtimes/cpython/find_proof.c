@@ -20,8 +20,8 @@ static bool is_of_type(struct memory *m, const struct cpy_layout *l, raddr_t obj
 	char buf[MAX_TYPE_NAME];
 
 	return object && !failed(memory_ptr(m, object + l->object_type, &type)) &&
-	       !failed(memory_ptr(m, type + l->type_name, &text)) &&
-	       !failed(memory_str(m, text, buf, sizeof(buf))) && strcmp(buf, name) == 0;
+	       !failed(memory_ptr(m, type + l->type_name, &text)) && !failed(memory_str(m, text, buf, sizeof(buf))) &&
+	       strcmp(buf, name) == 0;
 }
 
 static bool is_code(struct memory *m, const struct cpy_layout *l, raddr_t code)
@@ -84,8 +84,7 @@ static bool has_modules(struct memory *m, const struct cpy_layout *l, raddr_t in
 {
 	raddr_t modules;
 
-	return !failed(memory_ptr(m, interp + l->interp_modules, &modules)) &&
-	       is_of_type(m, l, modules, "dict");
+	return !failed(memory_ptr(m, interp + l->interp_modules, &modules)) && is_of_type(m, l, modules, "dict");
 }
 
 enum cpy_proof cpy_prove(struct memory *m, const struct cpy_layout *l, raddr_t head, size_t *chain)

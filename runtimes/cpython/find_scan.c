@@ -44,8 +44,7 @@ static bool is_runtime_head(const struct scan *s, raddr_t at)
 	const struct cpy_layout *l = s->layout;
 	raddr_t main;
 
-	return !failed(memory_ptr(s->target->memory, at + l->runtime_interp_main - l->runtime_interp_head,
-				  &main)) &&
+	return !failed(memory_ptr(s->target->memory, at + l->runtime_interp_main - l->runtime_interp_head, &main)) &&
 	       is_likely(s, main) && cpy_is_interpreter(s->target->memory, l, main);
 }
 

@@ -13,9 +13,7 @@ void cpy_version_from_hex(uint32_t hex, struct cpy_version *ret)
 	static const char *const levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
 	const char *level = levels[(hex >> 4) & 0xf];
 
-	*ret = (struct cpy_version){ .major = hex >> 24,
-				     .minor = (hex >> 16) & 0xff,
-				     .micro = (hex >> 8) & 0xff };
+	*ret = (struct cpy_version){ .major = hex >> 24, .minor = (hex >> 16) & 0xff, .micro = (hex >> 8) & 0xff };
 	int n = snprintf(ret->text, sizeof(ret->text), "%u.%u.%u", ret->major, ret->minor, ret->micro);
 	if (level)
 		snprintf(ret->text + n, sizeof(ret->text) - n, "%s%u", level, hex & 0xf);
@@ -45,8 +43,7 @@ static const char *find_in(const char *from, const char *end, const char *needle
 }
 
 /* A whole string "X.Y.Z", "X.Y.Zb1" or "X.Y.Z+" in the area. */
-static bool find_text(const struct strings_area *area, unsigned major, unsigned minor,
-		      struct cpy_version *ret)
+static bool find_text(const struct strings_area *area, unsigned major, unsigned minor, struct cpy_version *ret)
 {
 	char prefix[16];
 	const char *at = area->start;
@@ -98,8 +95,7 @@ static bool find_number(struct image *img, const struct strings_area *area, stru
 	struct image_sym sym;
 	uint32_t hex;
 
-	if (!image_symbol(img, "Py_Version", &sym) || len < sizeof(hex) ||
-	    sym.svma - area->svma > len - sizeof(hex))
+	if (!image_symbol(img, "Py_Version", &sym) || len < sizeof(hex) || sym.svma - area->svma > len - sizeof(hex))
 		return false;
 	memcpy(&hex, area->start + (sym.svma - area->svma), sizeof(hex));
 	cpy_version_from_hex(hex, ret);

@@ -62,115 +62,115 @@ enum cpy_gil {
  * separated by a blank and the first that exists is taken; "sizeof STRUCT" is a size. tools/gen-layouts reads
  * this list. An offset that a version does not have is NO_FIELD.
  */
-#define CPY_FIELDS(X)                                                                                        \
-	/* _PyRuntimeState */                                                                                \
-	X(runtime_interp_head, "_PyRuntimeState.interpreters.head pyruntimestate.interpreters.head")         \
-	X(runtime_interp_main, "_PyRuntimeState.interpreters.main pyruntimestate.interpreters.main")         \
-	X(runtime_finalizing, "pyruntimestate._finalizing pyruntimestate.finalizing")                        \
-	X(runtime_gil_current, "pyruntimestate.gilstate.tstate_current")                                     \
-	X(runtime_gil_interp, "pyruntimestate.gilstate.autoInterpreterState")                                \
-	X(runtime_gc_collecting, "pyruntimestate.gc.collecting")                                             \
-	/* PyInterpreterState */                                                                             \
-	X(interp_next, "_is.next")                                                                           \
-	X(interp_threads_head, "_is.threads.head _is.tstate_head")                                           \
-	X(interp_threads_main, "_is.threads.main")                                                           \
-	X(interp_modules, "_is.imports.modules _is.modules")                                                 \
-	X(interp_sysdict, "_is.sysdict")                                                                     \
-	X(interp_gil, "_is.ceval.gil")                                                                       \
-	X(interp_gc_collecting, "_is.gc.collecting")                                                         \
-	/* _gil_runtime_state */                                                                             \
-	X(gil_locked, "_gil_runtime_state.locked")                                                           \
-	X(gil_holder, "_gil_runtime_state.last_holder")                                                      \
-	/* PyThreadState */                                                                                  \
-	X(thread_prev, "_ts.prev")                                                                           \
-	X(thread_next, "_ts.next")                                                                           \
-	X(thread_interp, "_ts.interp")                                                                       \
-	X(thread_frame, "_ts.current_frame _ts.frame _ts.cframe")                                            \
-	X(thread_root_cframe, "_ts.root_cframe")                                                             \
-	X(thread_base_frame, "_ts.base_frame")                                                               \
-	X(thread_id, "_ts.thread_id")                                                                        \
-	X(thread_native_id, "_ts.native_thread_id")                                                          \
-	X(thread_chunk, "_ts.datastack_chunk")                                                               \
-	X(thread_stack_top, "_ts.datastack_top")                                                             \
-	X(thread_status, "_ts._status")                                                                      \
-	X(thread_gil_requested, "_ts.gil_requested")                                                         \
-	X(thread_holds_gil, "_ts.holds_gil")                                                                 \
-	X(cframe_frame, "_PyCFrame.current_frame")                                                           \
-	X(cframe_previous, "_PyCFrame.previous")                                                             \
-	/* _PyStackChunk */                                                                                  \
-	X(chunk_previous, "_stack_chunk.previous")                                                           \
-	X(chunk_size, "_stack_chunk.size")                                                                   \
-	X(chunk_top, "_stack_chunk.top")                                                                     \
-	X(chunk_data, "_stack_chunk.data")                                                                   \
-	/* _PyInterpreterFrame, or PyFrameObject to 3.10 */                                                  \
-	X(frame_size, "sizeof _PyInterpreterFrame")                                                          \
-	X(frame_back, "_PyInterpreterFrame.previous _frame.f_back")                                          \
-	X(frame_code, "_PyInterpreterFrame.f_executable _PyInterpreterFrame.f_code _frame.f_code")           \
-	X(frame_pos, "_PyInterpreterFrame.instr_ptr _PyInterpreterFrame.prev_instr _frame.f_lasti")          \
-	X(frame_owner, "_PyInterpreterFrame.owner")                                                          \
-	X(frame_is_entry, "_PyInterpreterFrame.is_entry")                                                    \
-	X(frame_tlbc, "_PyInterpreterFrame.tlbc_index")                                                      \
-	X(frame_lineno, "_frame.f_lineno")                                                                   \
-	X(frame_executing, "_frame.f_executing _frame.f_state")                                              \
-	X(frame_locals, "_PyInterpreterFrame.localsplus _frame.f_localsplus")                                \
-	/* PyCodeObject */                                                                                   \
-	X(code_size, "sizeof PyCodeObject")                                                                  \
-	X(code_argcount, "PyCodeObject.co_argcount")                                                         \
-	X(code_kwonly, "PyCodeObject.co_kwonlyargcount")                                                     \
-	X(code_nlocals, "PyCodeObject.co_nlocals")                                                           \
-	X(code_flags, "PyCodeObject.co_flags")                                                               \
-	X(code_first_line, "PyCodeObject.co_firstlineno")                                                    \
-	X(code_version, "PyCodeObject.co_version")                                                           \
-	X(code_filename, "PyCodeObject.co_filename")                                                         \
-	X(code_name, "PyCodeObject.co_name")                                                                 \
-	X(code_qualname, "PyCodeObject.co_qualname")                                                         \
-	X(code_lines, "PyCodeObject.co_linetable PyCodeObject.co_lnotab")                                    \
-	X(code_bytes, "PyCodeObject.co_code")                                                                \
-	X(code_adaptive, "PyCodeObject.co_code_adaptive")                                                    \
-	X(code_tlbc, "PyCodeObject.co_tlbc")                                                                 \
-	X(code_varnames, "PyCodeObject.co_varnames")                                                         \
-	X(code_cellvars, "PyCodeObject.co_cellvars")                                                         \
-	X(code_freevars, "PyCodeObject.co_freevars")                                                         \
-	X(code_localsplusnames, "PyCodeObject.co_localsplusnames")                                           \
-	X(code_localspluskinds, "PyCodeObject.co_localspluskinds")                                           \
-	/* PyObject and the built-in types */                                                                \
-	X(object_type, "_object.ob_type")                                                                    \
-	X(var_size, "PyVarObject.ob_size")                                                                   \
-	X(type_name, "_typeobject.tp_name")                                                                  \
-	X(type_basicsize, "_typeobject.tp_basicsize")                                                        \
-	X(type_itemsize, "_typeobject.tp_itemsize")                                                          \
-	X(type_flags, "_typeobject.tp_flags")                                                                \
-	X(type_dictoffset, "_typeobject.tp_dictoffset")                                                      \
-	X(heap_type_cached_keys, "_heaptypeobject.ht_cached_keys")                                           \
-	X(bytes_data, "PyBytesObject.ob_sval PyStringObject.ob_sval")                                        \
-	X(unicode_length, "PyASCIIObject.length PyUnicodeObject.length")                                     \
-	X(unicode_state, "PyASCIIObject.state")                                                              \
-	X(unicode_ascii, "sizeof PyASCIIObject")                                                             \
-	X(unicode_compact, "sizeof PyCompactUnicodeObject")                                                  \
-	X(unicode_py2_str, "PyUnicodeObject.str")                                                            \
-	X(tuple_items, "PyTupleObject.ob_item")                                                              \
-	X(list_items, "PyListObject.ob_item")                                                                \
-	X(int_py2, "PyIntObject.ob_ival")                                                                    \
-	X(long_tag, "_longobject.long_value.lv_tag")                                                         \
-	X(long_digits, "_longobject.long_value.ob_digit _longobject.ob_digit")                               \
-	X(float_value, "PyFloatObject.ob_fval")                                                              \
-	X(cell_ref, "PyCellObject.ob_ref")                                                                   \
-	X(set_used, "PySetObject.used")                                                                      \
-	X(set_fill, "PySetObject.fill")                                                                      \
-	X(set_mask, "PySetObject.mask")                                                                      \
-	X(set_table, "PySetObject.table")                                                                    \
-	X(dict_used, "PyDictObject.ma_used _dictobject.ma_used")                                             \
-	X(dict_keys, "PyDictObject.ma_keys")                                                                 \
-	X(dict_values, "PyDictObject.ma_values")                                                             \
-	X(dict_mask, "_dictobject.ma_mask")                                                                  \
-	X(dict_table, "_dictobject.ma_table")                                                                \
-	X(keys_size, "_dictkeysobject.dk_size")                                                              \
-	X(keys_log2_size, "_dictkeysobject.dk_log2_size")                                                    \
-	X(keys_log2_index, "_dictkeysobject.dk_log2_index_bytes")                                            \
-	X(keys_kind, "_dictkeysobject.dk_kind")                                                              \
-	X(keys_entries, "_dictkeysobject.dk_nentries")                                                       \
-	X(keys_indices, "_dictkeysobject.dk_indices")                                                        \
-	X(dictvalues_values, "_dictvalues.values")                                                           \
+#define CPY_FIELDS(X)                                                                                                  \
+	/* _PyRuntimeState */                                                                                          \
+	X(runtime_interp_head, "_PyRuntimeState.interpreters.head pyruntimestate.interpreters.head")                   \
+	X(runtime_interp_main, "_PyRuntimeState.interpreters.main pyruntimestate.interpreters.main")                   \
+	X(runtime_finalizing, "pyruntimestate._finalizing pyruntimestate.finalizing")                                  \
+	X(runtime_gil_current, "pyruntimestate.gilstate.tstate_current")                                               \
+	X(runtime_gil_interp, "pyruntimestate.gilstate.autoInterpreterState")                                          \
+	X(runtime_gc_collecting, "pyruntimestate.gc.collecting")                                                       \
+	/* PyInterpreterState */                                                                                       \
+	X(interp_next, "_is.next")                                                                                     \
+	X(interp_threads_head, "_is.threads.head _is.tstate_head")                                                     \
+	X(interp_threads_main, "_is.threads.main")                                                                     \
+	X(interp_modules, "_is.imports.modules _is.modules")                                                           \
+	X(interp_sysdict, "_is.sysdict")                                                                               \
+	X(interp_gil, "_is.ceval.gil")                                                                                 \
+	X(interp_gc_collecting, "_is.gc.collecting")                                                                   \
+	/* _gil_runtime_state */                                                                                       \
+	X(gil_locked, "_gil_runtime_state.locked")                                                                     \
+	X(gil_holder, "_gil_runtime_state.last_holder")                                                                \
+	/* PyThreadState */                                                                                            \
+	X(thread_prev, "_ts.prev")                                                                                     \
+	X(thread_next, "_ts.next")                                                                                     \
+	X(thread_interp, "_ts.interp")                                                                                 \
+	X(thread_frame, "_ts.current_frame _ts.frame _ts.cframe")                                                      \
+	X(thread_root_cframe, "_ts.root_cframe")                                                                       \
+	X(thread_base_frame, "_ts.base_frame")                                                                         \
+	X(thread_id, "_ts.thread_id")                                                                                  \
+	X(thread_native_id, "_ts.native_thread_id")                                                                    \
+	X(thread_chunk, "_ts.datastack_chunk")                                                                         \
+	X(thread_stack_top, "_ts.datastack_top")                                                                       \
+	X(thread_status, "_ts._status")                                                                                \
+	X(thread_gil_requested, "_ts.gil_requested")                                                                   \
+	X(thread_holds_gil, "_ts.holds_gil")                                                                           \
+	X(cframe_frame, "_PyCFrame.current_frame")                                                                     \
+	X(cframe_previous, "_PyCFrame.previous")                                                                       \
+	/* _PyStackChunk */                                                                                            \
+	X(chunk_previous, "_stack_chunk.previous")                                                                     \
+	X(chunk_size, "_stack_chunk.size")                                                                             \
+	X(chunk_top, "_stack_chunk.top")                                                                               \
+	X(chunk_data, "_stack_chunk.data")                                                                             \
+	/* _PyInterpreterFrame, or PyFrameObject to 3.10 */                                                            \
+	X(frame_size, "sizeof _PyInterpreterFrame")                                                                    \
+	X(frame_back, "_PyInterpreterFrame.previous _frame.f_back")                                                    \
+	X(frame_code, "_PyInterpreterFrame.f_executable _PyInterpreterFrame.f_code _frame.f_code")                     \
+	X(frame_pos, "_PyInterpreterFrame.instr_ptr _PyInterpreterFrame.prev_instr _frame.f_lasti")                    \
+	X(frame_owner, "_PyInterpreterFrame.owner")                                                                    \
+	X(frame_is_entry, "_PyInterpreterFrame.is_entry")                                                              \
+	X(frame_tlbc, "_PyInterpreterFrame.tlbc_index")                                                                \
+	X(frame_lineno, "_frame.f_lineno")                                                                             \
+	X(frame_executing, "_frame.f_executing _frame.f_state")                                                        \
+	X(frame_locals, "_PyInterpreterFrame.localsplus _frame.f_localsplus")                                          \
+	/* PyCodeObject */                                                                                             \
+	X(code_size, "sizeof PyCodeObject")                                                                            \
+	X(code_argcount, "PyCodeObject.co_argcount")                                                                   \
+	X(code_kwonly, "PyCodeObject.co_kwonlyargcount")                                                               \
+	X(code_nlocals, "PyCodeObject.co_nlocals")                                                                     \
+	X(code_flags, "PyCodeObject.co_flags")                                                                         \
+	X(code_first_line, "PyCodeObject.co_firstlineno")                                                              \
+	X(code_version, "PyCodeObject.co_version")                                                                     \
+	X(code_filename, "PyCodeObject.co_filename")                                                                   \
+	X(code_name, "PyCodeObject.co_name")                                                                           \
+	X(code_qualname, "PyCodeObject.co_qualname")                                                                   \
+	X(code_lines, "PyCodeObject.co_linetable PyCodeObject.co_lnotab")                                              \
+	X(code_bytes, "PyCodeObject.co_code")                                                                          \
+	X(code_adaptive, "PyCodeObject.co_code_adaptive")                                                              \
+	X(code_tlbc, "PyCodeObject.co_tlbc")                                                                           \
+	X(code_varnames, "PyCodeObject.co_varnames")                                                                   \
+	X(code_cellvars, "PyCodeObject.co_cellvars")                                                                   \
+	X(code_freevars, "PyCodeObject.co_freevars")                                                                   \
+	X(code_localsplusnames, "PyCodeObject.co_localsplusnames")                                                     \
+	X(code_localspluskinds, "PyCodeObject.co_localspluskinds")                                                     \
+	/* PyObject and the built-in types */                                                                          \
+	X(object_type, "_object.ob_type")                                                                              \
+	X(var_size, "PyVarObject.ob_size")                                                                             \
+	X(type_name, "_typeobject.tp_name")                                                                            \
+	X(type_basicsize, "_typeobject.tp_basicsize")                                                                  \
+	X(type_itemsize, "_typeobject.tp_itemsize")                                                                    \
+	X(type_flags, "_typeobject.tp_flags")                                                                          \
+	X(type_dictoffset, "_typeobject.tp_dictoffset")                                                                \
+	X(heap_type_cached_keys, "_heaptypeobject.ht_cached_keys")                                                     \
+	X(bytes_data, "PyBytesObject.ob_sval PyStringObject.ob_sval")                                                  \
+	X(unicode_length, "PyASCIIObject.length PyUnicodeObject.length")                                               \
+	X(unicode_state, "PyASCIIObject.state")                                                                        \
+	X(unicode_ascii, "sizeof PyASCIIObject")                                                                       \
+	X(unicode_compact, "sizeof PyCompactUnicodeObject")                                                            \
+	X(unicode_py2_str, "PyUnicodeObject.str")                                                                      \
+	X(tuple_items, "PyTupleObject.ob_item")                                                                        \
+	X(list_items, "PyListObject.ob_item")                                                                          \
+	X(int_py2, "PyIntObject.ob_ival")                                                                              \
+	X(long_tag, "_longobject.long_value.lv_tag")                                                                   \
+	X(long_digits, "_longobject.long_value.ob_digit _longobject.ob_digit")                                         \
+	X(float_value, "PyFloatObject.ob_fval")                                                                        \
+	X(cell_ref, "PyCellObject.ob_ref")                                                                             \
+	X(set_used, "PySetObject.used")                                                                                \
+	X(set_fill, "PySetObject.fill")                                                                                \
+	X(set_mask, "PySetObject.mask")                                                                                \
+	X(set_table, "PySetObject.table")                                                                              \
+	X(dict_used, "PyDictObject.ma_used _dictobject.ma_used")                                                       \
+	X(dict_keys, "PyDictObject.ma_keys")                                                                           \
+	X(dict_values, "PyDictObject.ma_values")                                                                       \
+	X(dict_mask, "_dictobject.ma_mask")                                                                            \
+	X(dict_table, "_dictobject.ma_table")                                                                          \
+	X(keys_size, "_dictkeysobject.dk_size")                                                                        \
+	X(keys_log2_size, "_dictkeysobject.dk_log2_size")                                                              \
+	X(keys_log2_index, "_dictkeysobject.dk_log2_index_bytes")                                                      \
+	X(keys_kind, "_dictkeysobject.dk_kind")                                                                        \
+	X(keys_entries, "_dictkeysobject.dk_nentries")                                                                 \
+	X(keys_indices, "_dictkeysobject.dk_indices")                                                                  \
+	X(dictvalues_values, "_dictvalues.values")                                                                     \
 	X(module_dict, "PyModuleObject.md_dict")
 
 enum { NO_FIELD = -1 };
@@ -189,7 +189,7 @@ struct cpy_layout {
 	enum cpy_gil gil;
 	uint8_t owner_skip;	/* frames whose owner is this or more have no code: sentinels, C stack; 0: no
 				   owner field */
-	uint8_t executing;     /* bit N: frame_executing may be N while the frame is on its thread's stack */
+	uint8_t executing;	/* bit N: frame_executing may be N while the frame is on its thread's stack */
 	uint64_t code_tag_mask; /* bits to clear in frame_code */
 #define X(field, path) int32_t field;
 	CPY_FIELDS(X)

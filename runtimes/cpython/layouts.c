@@ -11,8 +11,7 @@ static const struct cpy_layout rows[] = {
 const struct cpy_layout *cpy_layout_find(unsigned major, unsigned minor, bool free_threaded)
 {
 	for (size_t i = 0; i < countof(rows); i++)
-		if (rows[i].major == major && rows[i].minor == minor &&
-		    rows[i].free_threaded == free_threaded)
+		if (rows[i].major == major && rows[i].minor == minor && rows[i].free_threaded == free_threaded)
 			return &rows[i];
 	return NULL;
 }

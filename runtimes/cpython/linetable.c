@@ -12,9 +12,8 @@
 enum {
 	UNIT = 2, /* bytes of a code unit: what 3.11+ entries count */
 	NO_LINE_310 = -128,
-	VARINT_BITS = 6, /* a byte of a varint carries six, bit 6 says that another follows */
-	VARINT_MAX_SHIFT =
-		30, /* the sixth byte: a longer one does not fit 32 bits and was not written by CPython */
+	VARINT_BITS = 6,       /* a byte of a varint carries six, bit 6 says that another follows */
+	VARINT_MAX_SHIFT = 30, /* the sixth byte: a longer one does not fit 32 bits and was not written by CPython */
 	LINE_MAX_VALUE = INT32_MAX,
 };
 
@@ -47,8 +46,7 @@ static struct cpy_place lnotab_place(bool is_signed, const uint8_t *table, size_
 	return (struct cpy_place){ .line = line_of(line) };
 }
 
-static bool pep626_place(const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
-			 struct cpy_place *ret)
+static bool pep626_place(const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset, struct cpy_place *ret)
 {
 	int64_t line = first_line;
 	uint64_t end = 0;
@@ -158,8 +156,8 @@ static bool locations_place(const uint8_t *table, size_t len, uint32_t first_lin
 	return false;
 }
 
-bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line,
-		    uint64_t offset, struct cpy_place *ret)
+bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
+		    struct cpy_place *ret)
 {
 	switch (kind) {
 	case LINES_LNOTAB_UNSIGNED:

@@ -13,7 +13,7 @@ struct cpy_place {
  * The place of byte `offset` of the bytecode. False: the table is damaged or ends before. Bounded by `len`
  * whatever the bytes are. lnotab tables have no end: every offset is inside.
  */
-bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line,
-		    uint64_t offset, struct cpy_place *ret);
+bool cpy_line_table(enum cpy_line_table kind, const uint8_t *table, size_t len, uint32_t first_line, uint64_t offset,
+		    struct cpy_place *ret);
 
 #endif

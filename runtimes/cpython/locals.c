@@ -25,8 +25,7 @@ struct variables {
 	size_t count;
 };
 
-static struct err tuple_length(struct memory *m, const struct cpy_layout *l, raddr_t tuple, size_t room,
-			       size_t *ret)
+static struct err tuple_length(struct memory *m, const struct cpy_layout *l, raddr_t tuple, size_t room, size_t *ret)
 {
 	uint64_t count;
 	struct err e = memory_u64(m, tuple + l->var_size, &count);
@@ -45,8 +44,7 @@ static struct err add_names(struct memory *m, const struct cpy_layout *l, raddr_
 	struct err e = tuple_length(m, l, tuple, LOCALS_MAX - vars->count, &count);
 
 	if (!failed(e) && count)
-		e = memory_read(m, tuple + l->tuple_items, vars->names + vars->count,
-				count * sizeof(raddr_t));
+		e = memory_read(m, tuple + l->tuple_items, vars->names + vars->count, count * sizeof(raddr_t));
 	if (failed(e))
 		return e;
 	memset(vars->kinds + vars->count, kind, count);
@@ -75,16 +73,14 @@ static void hide_arguments_in_cells(struct variables *vars)
 {
 	for (size_t i = 0; i < vars->count; i++) {
 		for (size_t j = i + 1; vars->kinds[i] == 'l' && j < vars->count; j++) {
-			if (vars->kinds[j] == 'c' &&
-			    vars->names[j] == vars->names[i]) /* names are interned */
+			if (vars->kinds[j] == 'c' && vars->names[j] == vars->names[i]) /* names are interned */
 				vars->kinds[i] = 0;
 		}
 	}
 }
 
 /* To 3.10: three tuples, whose variables follow each other in the frame. */
-static struct err three_tuples(struct memory *m, const struct cpy_layout *l, raddr_t code,
-			       struct variables *ret)
+static struct err three_tuples(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
 {
 	const struct {
 		int32_t field;
@@ -105,8 +101,7 @@ static struct err three_tuples(struct memory *m, const struct cpy_layout *l, rad
 }
 
 /* 3.11+: one tuple of names, and a byte for each that says what it is. */
-static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, raddr_t code,
-				  struct variables *ret)
+static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
 {
 	uint8_t kinds[LOCALS_MAX];
 	raddr_t names, bytes;
@@ -120,8 +115,7 @@ static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, 
 	if (!failed(e))
 		e = add_names(m, l, names, 'l', ret);
 	if (!failed(e))
-		e = tuple_length(m, l, bytes, ret->count,
-				 &count); /* bytes state their length where tuples do */
+		e = tuple_length(m, l, bytes, ret->count, &count); /* bytes state their length where tuples do */
 	if (failed(e))
 		return e;
 	ret->count = count;
@@ -134,12 +128,11 @@ static struct err names_and_kinds(struct memory *m, const struct cpy_layout *l, 
 	return e;
 }
 
-static struct err list_variables(struct memory *m, const struct cpy_layout *l, raddr_t code,
-				 struct variables *ret)
+static struct err list_variables(struct memory *m, const struct cpy_layout *l, raddr_t code, struct variables *ret)
 {
 	size_t arguments;
-	struct err e = cpy_has(l->code_localsplusnames) ? names_and_kinds(m, l, code, ret)
-							: three_tuples(m, l, code, ret);
+	struct err e =
+		cpy_has(l->code_localsplusnames) ? names_and_kinds(m, l, code, ret) : three_tuples(m, l, code, ret);
 
 	if (!failed(e))
 		e = count_arguments(m, l, code, &arguments);
@@ -184,8 +177,8 @@ static void show(struct memory *m, const struct cpy_layout *l, raddr_t name_at, 
 	fn(arg, &(struct rt_local){ .name = name, .value = value, .kind = kind });
 }
 
-struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code,
-		      rt_local_fn *fn, void *arg)
+struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code, rt_local_fn *fn,
+		      void *arg)
 {
 	struct variables vars = { .count = 0 };
 	raddr_t words[LOCALS_MAX];

@@ -16,8 +16,8 @@ static struct err threads_by_ident(struct memory *m, const struct cpy_layout *l,
 	return e;
 }
 
-struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident,
-			   char *buf, size_t cap)
+struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident, char *buf,
+			   size_t cap)
 {
 	/* The second is the first as Python 2 mangles it. */
 	static const char *const attributes[] = { "_name", "_Thread__name" };

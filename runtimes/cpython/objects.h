@@ -26,11 +26,10 @@ struct cpy_type {
 	char name[128]; /* tp_name, UTF-8, cut; "datetime.date" for some static types, bare for classes */
 };
 
-MUST_CHECK struct err cpy_type_of(struct memory *m, const struct cpy_layout *l, raddr_t object,
-				  struct cpy_type *ret);
+MUST_CHECK struct err cpy_type_of(struct memory *m, const struct cpy_layout *l, raddr_t object, struct cpy_type *ret);
 /* Without the name: one read less. */
-MUST_CHECK struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object,
-				     raddr_t *type, uint64_t *ret);
+MUST_CHECK struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type,
+				     uint64_t *ret);
 
 /* Where the characters of a str or bytes object lie. */
 struct cpy_chars {
@@ -44,30 +43,29 @@ struct cpy_chars {
 MUST_CHECK struct err cpy_chars_find(struct memory *m, const struct cpy_layout *l, raddr_t object,
 				     struct cpy_chars *ret);
 /* The first characters, at most `cap`, as they are: surrogates stay, bytes are numbers. */
-MUST_CHECK struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf,
-				     size_t cap, size_t *ret);
+MUST_CHECK struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap,
+				     size_t *ret);
 
 /* PyASCIIObject.state: the characters are ASCII and lie behind the header. */
 bool cpy_state_is_ascii(const struct cpy_layout *l, uint32_t state);
 
 /* A str (or Python 2 str or unicode) as UTF-8, cut at cap - 1 bytes on a character's border; lone surrogates
  * and bytes that are no text become U+FFFD. */
-MUST_CHECK struct err cpy_string(struct memory *m, const struct cpy_layout *l, raddr_t object, char *buf,
-				 size_t cap);
+MUST_CHECK struct err cpy_string(struct memory *m, const struct cpy_layout *l, raddr_t object, char *buf, size_t cap);
 
 /* Value of a dict's str key; ERR_UNSUPPORTED when there is none. Combined, split and inline layouts. */
-MUST_CHECK struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict,
-				   const char *key, raddr_t *ret);
+MUST_CHECK struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict, const char *key,
+				   raddr_t *ret);
 /* Value of a dict's int key, which must be from 0 to 2**61 - 2; ERR_UNSUPPORTED when there is none. */
-MUST_CHECK struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict,
-				       uint64_t key, raddr_t *ret);
+MUST_CHECK struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict, uint64_t key,
+				       raddr_t *ret);
 /* Every entry of a dict until fn says stop (false). At most `max` entries. */
 typedef bool cpy_dict_fn(void *arg, raddr_t key, raddr_t value);
 MUST_CHECK struct err cpy_dict_each(struct memory *m, const struct cpy_layout *l, raddr_t dict, size_t max,
 				    cpy_dict_fn *fn, void *arg);
 /* An instance attribute by name, in its __dict__ or its inline values; ERR_UNSUPPORTED when there is none. */
-MUST_CHECK struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object,
-				    const char *name, raddr_t *ret);
+MUST_CHECK struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object, const char *name,
+				    raddr_t *ret);
 
 /* repr-like text of any object, bounded in length and depth: ints, floats, strings, containers, else <Type at
  * 0x...>. Never fails: what can't be read is said in the text. */
@@ -76,8 +74,8 @@ void cpy_repr(struct memory *m, const struct cpy_layout *l, raddr_t object, char
 MUST_CHECK struct err cpy_int(struct memory *m, const struct cpy_layout *l, raddr_t object, int64_t *ret);
 
 /* names.c: the name that threading gave to the thread with this ident; ERR_UNSUPPORTED when it has none. */
-MUST_CHECK struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp,
-				      uint64_t ident, char *buf, size_t cap);
+MUST_CHECK struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident,
+				      char *buf, size_t cap);
 
 /* locals.c: arguments, locals, cells and free variables of a frame whose code object is `code`. */
 MUST_CHECK struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code,

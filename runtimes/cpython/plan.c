@@ -143,18 +143,43 @@ static enum witness witness_of(const struct cpy *c, const struct copies *k, cons
 	return cpy_position(c->l, f->code, frame, &pos) && pos == f->pos ? SAME : MOVED;
 }
 
+static uint32_t find_frame(const struct raw_frame *frames, uint32_t n, raddr_t at)
+{
+	uint32_t i = 0;
+
+	while (i < n && frames[i].at != at)
+		i++;
+	return i;
+}
+
+/*
+ * Frames that had been left when the second copy was made; what was left may lie in memory unchanged. Calls made in
+ * between stand above the second top: they are followed down to a frame that the first read met. `n`: to none.
+ */
+static uint32_t count_left(const struct cpy *c, const struct cpy_thread *th, const struct raw_frame *frames, uint32_t n)
+{
+	raddr_t at = second_top(c, th);
+
+	for (int i = 0; i < AGAIN_FRAMES && at; i++) {
+		uint32_t met = find_frame(frames, n, at);
+		const uint8_t *frame;
+
+		if (met < n)
+			return met;
+		frame = again_at(c, &th->copies, at);
+		at = frame ? cpy_word(frame + c->l->frame_back) : 0;
+	}
+	return n;
+}
+
 uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out)
 {
 	const struct raw_stack *stack = &out->list[out->count - 1];
 	const struct raw_frame *frames = &out->frames[stack->first];
-	raddr_t top = second_top(c, th);
-	uint32_t gone = 0; /* frames that were above the second top */
+	uint32_t left = count_left(c, th, frames, stack->count);
 
-	for (uint32_t i = 0; i < stack->count; i++)
-		if (frames[i].at == top)
-			gone = i;
 	for (uint32_t i = stack->count; i-- > 0;) {
-		enum witness w = i < gone ? OTHER : witness_of(c, &th->copies, &frames[i], i);
+		enum witness w = i < left ? OTHER : witness_of(c, &th->copies, &frames[i], i);
 
 		if (w != SAME)
 			return stack->count - i - (w == OTHER);

@@ -110,8 +110,8 @@ static struct err dict_table(struct memory *m, const struct cpy_layout *l, raddr
 }
 
 /* One block: entry by entry as the target has them, then those that have a value. */
-static struct err read_block(struct memory *m, const struct table *t, uint64_t first, size_t n,
-			     struct entry *ret, size_t *kept)
+static struct err read_block(struct memory *m, const struct table *t, uint64_t first, size_t n, struct entry *ret,
+			     size_t *kept)
 {
 	uint64_t raw[BLOCK * 3];
 	raddr_t values[BLOCK];
@@ -127,8 +127,7 @@ static struct err read_block(struct memory *m, const struct table *t, uint64_t f
 		return e;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t *w = raw + i * words;
-		struct entry entry = { t->hashed ? w[0] : 0, w[words - 2],
-				       t->values ? values[i] : w[words - 1] };
+		struct entry entry = { t->hashed ? w[0] : 0, w[words - 2], t->values ? values[i] : w[words - 1] };
 
 		if (entry.key && entry.value)
 			ret[(*kept)++] = entry;
@@ -172,8 +171,8 @@ static bool each_entry(void *arg, const struct entry *entries, size_t n)
 	return true;
 }
 
-struct err cpy_dict_each(struct memory *m, const struct cpy_layout *l, raddr_t dict, size_t max,
-			 cpy_dict_fn *fn, void *arg)
+struct err cpy_dict_each(struct memory *m, const struct cpy_layout *l, raddr_t dict, size_t max, cpy_dict_fn *fn,
+			 void *arg)
 {
 	struct each each = { fn, arg, max };
 	struct table t;
@@ -220,8 +219,7 @@ static bool key_may_be(const struct search *s, const uint8_t *head)
 	       memcmp(head + l->unicode_ascii - l->unicode_length, s->key, s->prefix) == 0;
 }
 
-static void aim(const struct entry *entries, size_t n, int32_t at, size_t len, uint8_t *heads,
-		struct memory_range *ret)
+static void aim(const struct entry *entries, size_t n, int32_t at, size_t len, uint8_t *heads, struct memory_range *ret)
 {
 	for (size_t i = 0; i < n; i++)
 		ret[i] = (struct memory_range){ entries[i].key + at, heads + i * HEAD_CAP, len };
@@ -310,8 +308,7 @@ static struct search search_for(struct memory *m, const struct cpy_layout *l, co
 	return (struct search){ .m = m, .l = l, .key = key, .length = length, .prefix = prefix };
 }
 
-struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict, const char *key,
-			raddr_t *ret)
+struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t dict, const char *key, raddr_t *ret)
 {
 	struct search s = search_for(m, l, key);
 	struct table t;
@@ -320,8 +317,7 @@ struct err cpy_dict_get(struct memory *m, const struct cpy_layout *l, raddr_t di
 	return failed(e) ? e : search(&t, search_str, &s, ret);
 }
 
-struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict, uint64_t key,
-			    raddr_t *ret)
+struct err cpy_dict_get_int(struct memory *m, const struct cpy_layout *l, raddr_t dict, uint64_t key, raddr_t *ret)
 {
 	struct search s = { .m = m, .l = l, .hash = key };
 	struct table t;
@@ -346,9 +342,8 @@ static struct err dict_by_offset(struct memory *m, const struct cpy_layout *l, r
 		e = memory_u64(m, object + l->var_size, (uint64_t *)&count);
 	if (failed(e))
 		return e;
-	if (basic < 0 || basic > BASIC_SIZE_CAP || item < 0 || item > BASIC_SIZE_CAP ||
-	    offset > BASIC_SIZE_CAP || offset < -BASIC_SIZE_CAP || count > ENTRIES_CAP ||
-	    count < -ENTRIES_CAP)
+	if (basic < 0 || basic > BASIC_SIZE_CAP || item < 0 || item > BASIC_SIZE_CAP || offset > BASIC_SIZE_CAP ||
+	    offset < -BASIC_SIZE_CAP || count > ENTRIES_CAP || count < -ENTRIES_CAP)
 		return err_at(ERR_CORRUPT, type, "size of object");
 	if (offset == 0)
 		return err_at(ERR_UNSUPPORTED, object, "no __dict__");
@@ -409,8 +404,7 @@ static struct err instance_storage(struct memory *m, const struct cpy_layout *l,
 	return OK;
 }
 
-struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object, const char *name,
-			 raddr_t *ret)
+struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t object, const char *name, raddr_t *ret)
 {
 	struct search s = search_for(m, l, name);
 	raddr_t type, values, dict, keys;
@@ -423,8 +417,7 @@ struct err cpy_attribute(struct memory *m, const struct cpy_layout *l, raddr_t o
 	if (failed(e))
 		return e;
 	if (!values)
-		return dict ? cpy_dict_get(m, l, dict, name, ret)
-			    : err_at(ERR_UNSUPPORTED, object, "no attributes");
+		return dict ? cpy_dict_get(m, l, dict, name, ret) : err_at(ERR_UNSUPPORTED, object, "no attributes");
 	e = memory_ptr(m, type + l->heap_type_cached_keys, &keys);
 	if (!failed(e))
 		e = keys_table(m, l, keys, &t);

@@ -42,8 +42,7 @@ static struct err read_size(struct memory *m, const struct cpy_layout *l, raddr_
 	return ret->count <= DIGITS_CAP ? OK : err_at(ERR_CORRUPT, object, "size of int");
 }
 
-static struct err read_digits(struct memory *m, const struct cpy_layout *l, raddr_t object,
-			      struct digits *ret)
+static struct err read_digits(struct memory *m, const struct cpy_layout *l, raddr_t object, struct digits *ret)
 {
 	raddr_t type, at = object + l->long_digits;
 	uint64_t flags, value;
@@ -169,8 +168,8 @@ void cpy_float_text(double value, struct text *ret)
 	if (signbit(value))
 		text_str(ret, "-");
 	if (exponent < FLOAT_POINT_MIN || exponent >= FLOAT_POINT_MAX)
-		text_printf(ret, "%c%s%se%c%02d", digits[0], n > 1 ? "." : "", digits + 1,
-			    exponent < 0 ? '-' : '+', abs(exponent));
+		text_printf(ret, "%c%s%se%c%02d", digits[0], n > 1 ? "." : "", digits + 1, exponent < 0 ? '-' : '+',
+			    abs(exponent));
 	else if (exponent < 0)
 		text_printf(ret, "0.%.*s%s", -exponent - 1, "000", digits);
 	else if (n <= exponent + 1)

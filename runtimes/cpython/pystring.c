@@ -13,8 +13,7 @@ enum {
 	PAGE = 4096, /* the smallest there is */
 };
 
-struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type,
-			  uint64_t *ret)
+struct err cpy_type_flags(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *type, uint64_t *ret)
 {
 	struct err e = memory_ptr(m, object + l->object_type, type);
 
@@ -52,8 +51,7 @@ bool cpy_state_is_ascii(const struct cpy_layout *l, uint32_t state)
 	return (~state_bits(l, state) & (STATE_COMPACT | STATE_ASCII)) == 0;
 }
 
-static struct err pep393_find(struct memory *m, const struct cpy_layout *l, raddr_t object,
-			      struct cpy_chars *ret)
+static struct err pep393_find(struct memory *m, const struct cpy_layout *l, raddr_t object, struct cpy_chars *ret)
 {
 	uint32_t state;
 	struct memory_range ranges[] = {
@@ -169,8 +167,7 @@ static size_t join_surrogates(uint32_t *buf, size_t n)
 	return out;
 }
 
-struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap,
-			  size_t *ret)
+struct err cpy_chars_read(struct memory *m, const struct cpy_chars *chars, uint32_t *buf, size_t cap, size_t *ret)
 {
 	struct cpy_chars known = *chars;
 	size_t n = chars->length < cap ? chars->length : cap;

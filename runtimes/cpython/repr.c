@@ -169,8 +169,7 @@ static bool is_free_slot(struct repr *r, raddr_t key, uint64_t hash, bool delete
 	if (r->l->dict != DICT_PY2)
 		return hash == UINT64_MAX; /* the hash of no object */
 	/* Python 2 marks a deleted one by a string of its own. */
-	return deleted && !failed(cpy_string(r->m, r->l, key, name, sizeof(name))) &&
-	       strcmp(name, "<dummy key>") == 0;
+	return deleted && !failed(cpy_string(r->m, r->l, key, name, sizeof(name))) && strcmp(name, "<dummy key>") == 0;
 }
 
 static struct err repr_set_items(struct repr *r, raddr_t table, uint64_t mask, bool deleted)

@@ -78,7 +78,7 @@ static struct err check_type(struct resolver *r, struct memory *m, const struct 
 static struct err read_code(struct resolver *r, struct codes *codes, struct memory *m, const struct cpy_layout *l,
 			    const struct raw_frame *f, struct resolved **ret)
 {
-	struct resolved fresh = {.at = f->code, .stamp = f->stamp};
+	struct resolved fresh = { .at = f->code, .stamp = f->stamp };
 	struct err e;
 
 	make_room(r);
@@ -165,7 +165,7 @@ struct err cpy_resolve(struct resolver *r, struct codes *codes, struct memory *m
 	e = offset_of(m, l, frame, code, &offset);
 	if (failed(e))
 		return e;
-	*ret = (struct frame_info){.kind = FRAME_PYTHON, .first_line = code->first_line};
+	*ret = (struct frame_info){ .kind = FRAME_PYTHON, .first_line = code->first_line };
 	if (!cpy_line_at(l, code, offset, &ret->line, &ret->column))
 		return err_at(ERR_CORRUPT, frame->code, "finding a line");
 	if (is_internal(code))

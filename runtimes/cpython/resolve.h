@@ -22,8 +22,7 @@ struct resolver {
 };
 
 void resolver_free(struct resolver *r);
-MUST_CHECK struct err cpy_resolve(struct resolver *r, struct codes *codes, struct memory *m,
-				  const struct cpy_layout *l, const struct raw_frame *frame, struct strings *strings,
-				  struct frame_info *ret);
+MUST_CHECK struct err cpy_resolve(struct resolver *r, struct codes *codes, struct memory *m, const struct cpy_layout *l,
+				  const struct raw_frame *frame, struct strings *strings, struct frame_info *ret);
 
 #endif

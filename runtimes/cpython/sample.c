@@ -16,7 +16,7 @@ void cpy_range(struct cpy *c, raddr_t at, void *buf, size_t len, bool *valid)
 
 	xgrow(&c->ranges, &c->range_cap, c->range_count, sizeof(*c->ranges));
 	xgrow(&c->valid, &c->valid_cap, c->range_count, sizeof(*c->valid));
-	c->ranges[i] = (struct memory_range){at, buf, len};
+	c->ranges[i] = (struct memory_range){ at, buf, len };
 	c->valid[i] = valid;
 }
 
@@ -33,10 +33,9 @@ static void widen(int32_t field, uint32_t size, uint32_t *low, uint32_t *high)
 void cpy_sample_init(struct cpy *c)
 {
 	const struct cpy_layout *l = c->l;
-	const int32_t state[] = {l->thread_next, l->thread_frame, l->thread_chunk, l->thread_stack_top};
-	const int32_t frame[] = {l->frame_back, l->frame_code, l->frame_pos,
-				 l->cframe_frame, l->cframe_previous};
-	const int32_t byte[] = {l->frame_owner, l->frame_is_entry, l->frame_executing};
+	const int32_t state[] = { l->thread_next, l->thread_frame, l->thread_chunk, l->thread_stack_top };
+	const int32_t frame[] = { l->frame_back, l->frame_code, l->frame_pos, l->cframe_frame, l->cframe_previous };
+	const int32_t byte[] = { l->frame_owner, l->frame_is_entry, l->frame_executing };
 	uint32_t low = UINT32_MAX, high = 0;
 
 	for (size_t i = 0; i < countof(state); i++)

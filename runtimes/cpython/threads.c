@@ -78,10 +78,10 @@ static struct err read_thread(struct cpy *c, struct target *t, raddr_t at, struc
 	uint64_t native = 0;
 	raddr_t interp = 0;
 	struct memory_range ranges[] = {
-		{at + (raddr_t)l->thread_next, &th->next, 8},
-		{at + (raddr_t)l->thread_interp, &interp, 8},
-		{at + (raddr_t)l->thread_id, &th->ident, 8},
-		{cpy_has(l->thread_native_id) ? at + (raddr_t)l->thread_native_id : at, &native, 8},
+		{ at + (raddr_t)l->thread_next, &th->next, 8 },
+		{ at + (raddr_t)l->thread_interp, &interp, 8 },
+		{ at + (raddr_t)l->thread_id, &th->ident, 8 },
+		{ cpy_has(l->thread_native_id) ? at + (raddr_t)l->thread_native_id : at, &native, 8 },
 	};
 	struct err e = memory_readv(t->memory, ranges, countof(ranges), NULL);
 
@@ -102,7 +102,7 @@ static void keep_known(struct cpy_thread *old, size_t n, struct cpy_thread *th)
 		if (old[i].at != th->at || old[i].ident != th->ident)
 			continue;
 		th->copies = old[i].copies;
-		old[i].copies = (struct copies){0};
+		old[i].copies = (struct copies){ 0 };
 		if (!th->ns_tid)
 			th->ns_tid = old[i].ns_tid;
 		return;
@@ -114,7 +114,7 @@ static struct err discover_threads(struct cpy *c, struct target *t, uint32_t int
 	raddr_t at = c->interps[interp].threads_head;
 
 	while (at) {
-		struct cpy_thread th = {.interp = interp};
+		struct cpy_thread th = { .interp = interp };
 		struct err e = read_thread(c, t, at, &th);
 
 		if (failed(e))

@@ -12,8 +12,8 @@ static struct err push_chunk(struct cpy *c, struct copies *k, struct target *t, 
 	const struct cpy_layout *l = c->l;
 	uint64_t size, top;
 	struct memory_range ranges[] = {
-		{at + (raddr_t)l->chunk_size, &size, 8},
-		{at + (raddr_t)l->chunk_top, &top, 8},
+		{ at + (raddr_t)l->chunk_size, &size, 8 },
+		{ at + (raddr_t)l->chunk_top, &top, 8 },
 	};
 	struct err e = memory_readv(t->memory, ranges, countof(ranges), NULL);
 	struct chunk *chunk;
@@ -235,7 +235,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 
 	for (; at && budget; budget--) {
 		const uint8_t *frame = is_popped(c, th, at) ? NULL : frame_at(c, th, t, at);
-		struct raw_frame f = {.at = at};
+		struct raw_frame f = { .at = at };
 		raddr_t back;
 
 		if (!frame)
@@ -251,7 +251,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
-		} /* else: a leaf that is being popped or pushed: its caller is the leaf */
+		}			   /* else: a leaf that is being popped or pushed: its caller is the leaf */
 		if (back ? back == at || back == passed : !is_root(c, th, frame, at))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
 		if ((budget & (budget - 1)) == 0 || !passed)
@@ -267,7 +267,7 @@ static void restart(struct raw_stacks *out)
 
 	out->used = stack->first;
 	stack->count = 0;
-	stack->deep = false;
+	stack->deep = stack->cut = false;
 }
 
 struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, struct raw_stacks *out)
@@ -287,11 +287,12 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 	if (!failed(e) || !cframe || e.code == ERR_GONE)
 		return e;
 	/* An evaluation loop that is being entered has put its record in place, but no frame in it: what is there was
-	 * left by an earlier one. The record before it tells where the thread is. */
+	 * left by an earlier one. The record before it tells from where it was entered. */
 	bytes = frame_at(c, th, t, cframe);
 	if (!bytes || !cpy_word(bytes + c->l->cframe_frame))
 		return e;
 	restart(out);
 	again = walk_from(c, th, t, cpy_word(bytes + c->l->cframe_frame), out);
+	stack->cut = true;
 	return failed(again) || !stack->count ? e : again;
 }

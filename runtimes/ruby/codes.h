@@ -39,7 +39,7 @@ struct rby_code {
 	bool trusted, planned;
 };
 
-enum { METHOD_ASKS = 8, METHOD_KNOWN = 255 };
+enum { METHOD_ASKS = 32, METHOD_KNOWN = 255 };
 
 struct rby_codes {
 	const struct rby_layout *l;

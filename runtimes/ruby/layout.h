@@ -153,7 +153,7 @@ enum {
 	FRAME_FINISH = 0x20, /* entered from C */
 };
 
-enum { ISEQ_EVAL = 6 }; /* a body's type */
+enum { ISEQ_METHOD = 1, ISEQ_EVAL = 6 }; /* a body's type */
 enum { METHOD_TYPE_MASK = 15, METHOD_ISEQ = 0, METHOD_CFUNC = 1 };
 enum { THREAD_STATUS_MASK = 3, THREAD_RUNNABLE = 0 };
 enum { GC_DURING = 1 << 5 };

@@ -30,76 +30,99 @@ static raddr_t method_in(const struct asking *a, raddr_t at, bool may_lead)
 	}
 }
 
-/* Outwards from the environment at ep. False: it could not be read. */
-static bool method_of(const struct asking *a, raddr_t ep, raddr_t *ret)
+/* Is this method the one whose iseq is `local`? */
+static bool is_of(const struct asking *a, raddr_t method, raddr_t local)
+{
+	raddr_t definition, iseq;
+	uint64_t type;
+
+	return !failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) &&
+	       !failed(memory_u64(a->m, definition, &type)) && (type & METHOD_TYPE_MASK) == METHOD_ISEQ &&
+	       !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) && iseq == local;
+}
+
+/*
+ * Outwards from the environment at ep to that of the method; a block that was made a method has an entry of its own on
+ * the way. 0: not found, since the stack has changed meanwhile.
+ */
+static raddr_t method_of(const struct asking *a, raddr_t ep, raddr_t local)
 {
 	uint64_t env[ENV_WORDS];
 
 	for (int i = 0; i < ENVS_MAX; i++) {
+		raddr_t found;
+
 		if (!rby_stack_env(a->stack, a->m, ep, env))
-			return false;
-		*ret = method_in(a, env[0], env[2] & ENV_LOCAL);
-		if (*ret || env[2] & ENV_LOCAL)
-			return true;
+			return 0;
+		found = method_in(a, env[0], env[2] & ENV_LOCAL);
+		if (found && is_of(a, found, local))
+			return found;
+		if (env[2] & ENV_LOCAL)
+			return 0;
 		ep = env[1] & ~3ull;
 	}
-	return false;
+	return 0;
 }
 
-/* A method of Ruby's has an iseq, which has to be the one that this one is part of: else the frame changed meanwhile. */
-static bool belongs(const struct asking *a, const struct rby_code *code, raddr_t method, bool *is_iseq)
+/* The iseq of the method around this one; 0: it is in none, but in a class body or a file. */
+static bool local_of(const struct asking *a, const struct rby_code *code, raddr_t *ret)
 {
-	raddr_t definition, iseq, local;
-	uint64_t type;
+	raddr_t body;
+	uint32_t type;
 
-	*is_iseq = false;
-	if (failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) ||
-	    failed(memory_u64(a->m, definition, &type)))
+	if (failed(memory_ptr(a->m, code->body + (raddr_t)a->r->l->body_local, ret)) ||
+	    failed(memory_ptr(a->m, *ret + ISEQ_BODY, &body)) || failed(memory_u32(a->m, body, &type)))
 		return false;
-	if ((type & METHOD_TYPE_MASK) != METHOD_ISEQ)
-		return true;
-	*is_iseq = true;
-	return !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) &&
-	       !failed(memory_ptr(a->m, code->body + (raddr_t)a->r->l->body_local, &local)) && iseq == local;
+	if (type != ISEQ_METHOD)
+		*ret = 0;
+	return true;
 }
 
-static void ask(const struct asking *a, struct rby_code *code, const struct raw_frame *f)
+/* False: not found out yet. */
+static bool ask(const struct asking *a, struct rby_code *code, const struct raw_frame *f)
 {
 	const uint8_t *frame = rby_stack_frame(a->stack, a->r->l, f->at);
-	raddr_t method;
-	bool is_iseq;
+	raddr_t local;
 
 	code->asked++;
-	if (!frame || !method_of(a, rby_word(frame + FRAME_EP), &method))
-		return;
-	if (method && !belongs(a, code, method, &is_iseq))
-		return;
-	code->method = method && is_iseq ? method : 0;
+	if (!frame || !local_of(a, code, &local))
+		return code->asked == METHOD_ASKS;
+	if (local)
+		code->method = method_of(a, rby_word(frame + FRAME_EP), local);
+	if (local && !code->method)
+		return code->asked == METHOD_ASKS;
 	code->asked = METHOD_KNOWN;
+	return true;
 }
 
-void rby_methods(struct rby *r, struct target *t, const struct raw_stacks *out)
+/* Ask about the frames of one stack. False: one has to be met again to be named. */
+static bool ask_stack(struct asking *a, const struct raw_frame *frames, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		struct rby_code *code;
+
+		if (frames[k].pos == RBY_POS_C || frames[k].pos == RBY_POS_GC)
+			continue;
+		code = rby_codes_find(&a->r->codes, frames[k].code);
+		if (code && code->asked < METHOD_ASKS && !ask(a, code, &frames[k]))
+			return false;
+	}
+	return true;
+}
+
+void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out)
 {
 	if (!r->codes.unasked)
 		return;
 	r->codes.unasked = false;
 	for (size_t i = 0; i < out->count; i++) {
-		const struct raw_stack *stack = &out->list[i];
-		struct asking a = {r, t->memory, NULL};
+		struct raw_stack *stack = &out->list[i];
+		struct rby_thread *th = rby_thread_at(r, stack->state_at);
+		struct asking a = {r, t->memory, &th->stack};
 
-		for (uint32_t k = 0; !failed(stack->err) && k < stack->count; k++) {
-			const struct raw_frame *f = &out->frames[stack->first + k];
-			struct rby_code *code;
-
-			if (f->pos == RBY_POS_C || f->pos == RBY_POS_GC)
-				continue;
-			code = rby_codes_find(&r->codes, f->code);
-			if (!code || code->asked >= METHOD_ASKS)
-				continue;
-			if (!a.stack)
-				a.stack = &rby_thread_at(r, stack->state_at)->stack;
-			ask(&a, code, f);
-			r->codes.unasked |= code->asked < METHOD_ASKS;
-		}
+		if (failed(stack->err) || ask_stack(&a, &out->frames[stack->first], stack->count))
+			continue;
+		r->codes.unasked = true;
+		stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
 	}
 }

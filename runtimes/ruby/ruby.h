@@ -88,8 +88,8 @@ uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const stru
 /* walk.c: from the copies of this tick to the frames of the stack pushed last. */
 struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, struct raw_stacks *out);
 
-/* methods.c: of code that is new, the method that it belongs to, as its frames tell. */
-void rby_methods(struct rby *r, struct target *t, const struct raw_stacks *out);
+/* methods.c: of code that is new, the method that it belongs to, as its frames tell. Stacks that don't get an error. */
+void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out);
 
 static inline uint64_t rby_word(const uint8_t *p)
 {

@@ -80,9 +80,8 @@ static void compare(const struct cpy_layout *l, const struct truth *t, struct co
 		if (found == known && (!found || (line == want_line && column == want_column)))
 			continue;
 		if (counts->wrong++ < SHOWN)
-			fprintf(stderr, "%s, offset %u: %u:%u%s, the interpreter says %u:%u%s\n", t->name, at,
-				line, column, found ? "" : " (outside)", want_line, want_column,
-				known ? "" : " (outside)");
+			fprintf(stderr, "%s, offset %u: %u:%u%s, the interpreter says %u:%u%s\n", t->name, at, line,
+				column, found ? "" : " (outside)", want_line, want_column, known ? "" : " (outside)");
 	}
 	if (cpy_line_at(l, &code, t->head.code_len, &line, &column))
 		counts->wrong++;
@@ -92,8 +91,7 @@ static void compare(const struct cpy_layout *l, const struct truth *t, struct co
 int main(int argc, char **argv)
 {
 	const struct cpy_layout *l =
-		argc == 3 ? cpy_layout_find((unsigned int)atoi(argv[1]), (unsigned int)atoi(argv[2]), false)
-			  : NULL;
+		argc == 3 ? cpy_layout_find((unsigned int)atoi(argv[1]), (unsigned int)atoi(argv[2]), false) : NULL;
 	struct counts counts = { 0 };
 	struct truth truth;
 

@@ -18,7 +18,7 @@ struct played {
 /* A recording of `seconds` whose pauses last cost_ns(seconds passed). */
 static struct played play(struct budget *b, uint64_t interval_ns, double seconds, uint64_t (*cost_ns)(double))
 {
-	struct played p = {0};
+	struct played p = { 0 };
 	uint64_t now = START_NS, end = START_NS + (uint64_t)(seconds * 1e9);
 
 	for (; now < end; now += interval_ns) {
@@ -58,7 +58,7 @@ static double share(const struct played *p)
 
 static void the_share_is_held_whatever_the_rate(void **state)
 {
-	static const uint64_t intervals[] = {10000000, 1000000, 300000, 100000};
+	static const uint64_t intervals[] = { 10000000, 1000000, 300000, 100000 };
 
 	(void)state;
 	for (size_t i = 0; i < countof(intervals); i++) {
@@ -151,7 +151,7 @@ static void a_share_of_nothing_pauses_nothing_beyond_the_first_credit(void **sta
 /* In one half of each 2 ms the target does one thing, in the other half another: both are paused as often. */
 static void the_coin_does_not_follow_what_the_target_does(void **state)
 {
-	uint64_t seen[2] = {0}, paused[2] = {0};
+	uint64_t seen[2] = { 0 }, paused[2] = { 0 };
 	struct budget b;
 
 	(void)state;

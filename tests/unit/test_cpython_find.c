@@ -22,15 +22,15 @@
 
 enum { MAX_PYTHONS = 64, WHY = 256 };
 
-#define IDLE_PROGRAM                                                                                         \
-	"import sys, time, threading\n"                                                                      \
-	"def wait():\n"                                                                                      \
-	"    time.sleep(120)\n"                                                                              \
-	"t = threading.Thread(target=wait)\n"                                                                \
-	"t.daemon = True\n"                                                                                  \
-	"t.start()\n"                                                                                        \
-	"sys.stdout.write('r')\n"                                                                            \
-	"sys.stdout.flush()\n"                                                                               \
+#define IDLE_PROGRAM                                                                                                   \
+	"import sys, time, threading\n"                                                                                \
+	"def wait():\n"                                                                                                \
+	"    time.sleep(120)\n"                                                                                        \
+	"t = threading.Thread(target=wait)\n"                                                                          \
+	"t.daemon = True\n"                                                                                            \
+	"t.start()\n"                                                                                                  \
+	"sys.stdout.write('r')\n"                                                                                      \
+	"sys.stdout.flush()\n"                                                                                         \
 	"wait()\n"
 
 struct python {
@@ -58,8 +58,8 @@ static int list_pythons(void **state)
 	while (list && python_count < MAX_PYTHONS && fgets(line, sizeof(line), list)) {
 		struct python *p = &pythons[python_count];
 
-		python_count += sscanf(line, "%31[^\t]\tpython\t%15[^\t]\t%255[^\t]\t%63[^\n]", p->name,
-				       p->version, p->command, p->flags) == 4;
+		python_count += sscanf(line, "%31[^\t]\tpython\t%15[^\t]\t%255[^\t]\t%63[^\n]", p->name, p->version,
+				       p->command, p->flags) == 4;
 	}
 	if (list)
 		pclose(list);
@@ -69,8 +69,7 @@ static int list_pythons(void **state)
 static const struct python *python_starting(const char *version)
 {
 	for (size_t i = 0; i < python_count; i++)
-		if (strncmp(pythons[i].version, version, strlen(version)) == 0 &&
-		    !strstr(pythons[i].flags, "debug"))
+		if (strncmp(pythons[i].version, version, strlen(version)) == 0 && !strstr(pythons[i].flags, "debug"))
 			return &pythons[i];
 	print_message("there is no Python %s here\n", version);
 	skip();
@@ -106,8 +105,8 @@ static bool open_mapping(struct target *t, const struct mapping *m, struct image
 	char path[96];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)t->pid,
-		 (unsigned long long)m->start, (unsigned long long)m->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)t->pid, (unsigned long long)m->start,
+		 (unsigned long long)m->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && failed(target_open_mapping(t, m, &fd)))
 		return false;
@@ -192,8 +191,7 @@ static void the_word_of_the_gil_holder_names_a_thread(void **state)
 		if (l.roots.gil_current) {
 			assert_false(failed(memory_ptr(l.t->memory, l.roots.gil_current, &word)));
 			if (word)
-				assert_true(cpy_is_thread(l.t->memory, &l.roots.layout, l.roots.interp_head,
-							  word));
+				assert_true(cpy_is_thread(l.t->memory, &l.roots.layout, l.roots.interp_head, word));
 		}
 		live_close(&l);
 	}
@@ -422,8 +420,7 @@ static void a_page_mapped_elsewhere_does_not_mislead(void **state)
 	if (python_count == 0)
 		skip();
 	live_open(pythons[0].command, &l);
-	struct maps old = l.t->maps,
-		    more = { calloc(old.count + 1, sizeof(*old.list)), old.count + 1, 0, NULL };
+	struct maps old = l.t->maps, more = { calloc(old.count + 1, sizeof(*old.list)), old.count + 1, 0, NULL };
 	memcpy(more.list + 1, old.list, old.count * sizeof(*old.list));
 	more.list[0] = *l.at;
 	more.list[0].start = 0x10000;
@@ -503,8 +500,8 @@ static void a_damaged_file_is_survived(void **state)
 	struct live l;
 	live_open(pythons[python_count - 1].command, &l);
 	char path[96], why[WHY] = "", copy[] = "/tmp/cspy-test-XXXXXX";
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)l.pid,
-		 (unsigned long long)l.at->start, (unsigned long long)l.at->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)l.pid, (unsigned long long)l.at->start,
+		 (unsigned long long)l.at->end);
 	int from = open(path, O_RDONLY | O_CLOEXEC), to = mkstemp(copy);
 	assert_true(from >= 0 && to >= 0);
 	unlink(copy);

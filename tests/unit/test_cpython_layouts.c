@@ -119,8 +119,7 @@ static void behaviours_have_the_fields_they_need(void **state)
 		assert_int_equal(l->ints == INTS_LV_TAG, cpy_has(l->long_tag));
 		assert_int_equal(l->dict == DICT_PY2, cpy_has(l->dict_table) && cpy_has(l->dict_mask));
 		assert_int_equal(l->dict == DICT_KEYS36, cpy_has(l->keys_size) && cpy_has(l->keys_indices));
-		assert_int_equal(l->dict == DICT_KEYS311,
-				 cpy_has(l->keys_log2_size) && cpy_has(l->keys_kind));
+		assert_int_equal(l->dict == DICT_KEYS311, cpy_has(l->keys_log2_size) && cpy_has(l->keys_kind));
 		assert_int_equal(l->attrs != ATTRS_DICTOFFSET, cpy_has(l->dictvalues_values));
 	}
 }

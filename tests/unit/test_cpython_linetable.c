@@ -87,27 +87,24 @@ static void each_form_of_location_has_line_and_column(void **state)
 	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 13 << 3, 7), 1), "7:0");
 	/* long: delta 100 = 200 in two bytes, one line more at its end, column 70 = 71 in two bytes, end
 	 * column 3 */
-	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 14 << 3, 0x40 | 8, 3, 1, 0x40 | 7, 1, 3), 0),
-			    "110:71");
+	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 14 << 3, 0x40 | 8, 3, 1, 0x40 | 7, 1, 3), 0), "110:71");
 	/* none, and the line goes on from before it */
-	assert_string_equal(place(LINES_LOCATIONS,
-				  TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 2),
-			    "0:0");
-	assert_string_equal(place(LINES_LOCATIONS,
-				  TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 17),
-			    "0:0");
-	assert_string_equal(place(LINES_LOCATIONS,
-				  TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 18),
-			    "12:5");
+	assert_string_equal(
+		place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 2),
+		"0:0");
+	assert_string_equal(
+		place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 17),
+		"0:0");
+	assert_string_equal(
+		place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3 | 7, 0x80 | 11 << 3, 4, 5), 18),
+		"12:5");
 }
 
 static void a_position_at_an_entrys_end_belongs_to_the_next(void **state)
 {
 	(void)state;
-	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3 | 2, 0, 0, 0x80 | 11 << 3, 8, 9), 5),
-			    "11:1");
-	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3 | 2, 0, 0, 0x80 | 11 << 3, 8, 9), 6),
-			    "12:9");
+	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3 | 2, 0, 0, 0x80 | 11 << 3, 8, 9), 5), "11:1");
+	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 11 << 3 | 2, 0, 0, 0x80 | 11 << 3, 8, 9), 6), "12:9");
 }
 
 static void damaged_locations_are_outside(void **state)
@@ -121,12 +118,10 @@ static void damaged_locations_are_outside(void **state)
 	assert_string_equal(
 		place(LINES_LOCATIONS, TABLE(0x80 | 13 << 3, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 1), 0),
 		"outside");
-	assert_string_equal(
-		place(LINES_LOCATIONS, TABLE(0x80 | 13 << 3, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x3F), 0),
-		"outside");
-	/* The next entry begins within this one. */
-	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 14 << 3, 2, 0x80 | 12 << 3, 1, 1), 0),
+	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 13 << 3, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x3F), 0),
 			    "outside");
+	/* The next entry begins within this one. */
+	assert_string_equal(place(LINES_LOCATIONS, TABLE(0x80 | 14 << 3, 2, 0x80 | 12 << 3, 1, 1), 0), "outside");
 }
 
 static void a_line_below_one_is_no_line(void **state)

@@ -59,8 +59,7 @@ static void run(char *command, char *program, int in, int out)
 	char *argv[ARGV_MAX + 3], *rest = NULL;
 	int n = 0;
 
-	for (char *word = strtok_r(command, " ", &rest); word && n < ARGV_MAX;
-	     word = strtok_r(NULL, " ", &rest))
+	for (char *word = strtok_r(command, " ", &rest); word && n < ARGV_MAX; word = strtok_r(NULL, " ", &rest))
 		argv[n++] = word;
 	argv[n++] = (char *)"-c";
 	argv[n++] = program;
@@ -76,8 +75,7 @@ static void keep_fact(struct python *py, char *line)
 	struct fact fact = { .fields = 0 };
 	char *rest = NULL;
 
-	for (char *f = strtok_r(line, " \n", &rest); f && fact.fields < FIELDS_MAX;
-	     f = strtok_r(NULL, " \n", &rest))
+	for (char *f = strtok_r(line, " \n", &rest); f && fact.fields < FIELDS_MAX; f = strtok_r(NULL, " \n", &rest))
 		fact.field[fact.fields++] = xstrdup(f);
 	xgrow(&py->facts, &py->cap, py->count + 1, sizeof(*py->facts));
 	py->facts[py->count++] = fact;
@@ -122,15 +120,13 @@ static int start_all(void **state)
 	while (getline(&line, &cap, list) > 0 && all->count < PYTHONS_MAX) {
 		struct python *py = &all->list[all->count];
 		unsigned int major, minor;
-		char command[512], flags[64], *rest = line, *name = strsep(&rest, "\t"),
-					      *runtime = strsep(&rest, "\t");
+		char command[512], flags[64], *rest = line, *name = strsep(&rest, "\t"), *runtime = strsep(&rest, "\t");
 
 		if (strcmp(runtime, "python") != 0 ||
 		    sscanf(rest, "%u.%u.%*u\t%511[^\t]\t%63s", &major, &minor, command, flags) != 4)
 			continue;
 		snprintf(py->name, sizeof(py->name), "%s", name);
-		const struct cpy_layout *layout =
-			cpy_layout_find(major, minor, strstr(flags, "nogil") != NULL);
+		const struct cpy_layout *layout = cpy_layout_find(major, minor, strstr(flags, "nogil") != NULL);
 		if (!layout)
 			fail_msg("%s has no layout", name);
 		py->layout = *layout;
@@ -243,8 +239,7 @@ static bool judge_cut(struct memory *m, const struct cpy_layout *l, const struct
 		    strncmp(said, want, strlen(said)) != 0)
 			return false;
 		/* Whole characters: the next byte begins one, and at most three bytes of room are left. */
-		if (((uint8_t)want[strlen(said)] & 0xC0) == 0x80 ||
-		    (want[strlen(said)] && strlen(said) + 4 < cap))
+		if (((uint8_t)want[strlen(said)] & 0xC0) == 0x80 || (want[strlen(said)] && strlen(said) + 4 < cap))
 			return false;
 	}
 	return true;
@@ -277,8 +272,7 @@ static bool judge_short_repr(struct memory *m, const struct cpy_layout *l, const
 		cpy_repr(m, l, number(f, 1), said, cap);
 		if (strlen(said) >= cap)
 			return false;
-		if (length < cap ? strcmp(said, want) != 0
-				 : cap > 4 && strcmp(said + strlen(said) - 3, "...") != 0)
+		if (length < cap ? strcmp(said, want) != 0 : cap > 4 && strcmp(said + strlen(said) - 3, "...") != 0)
 			return false;
 	}
 	return true;
@@ -391,13 +385,12 @@ static bool judge_code(struct memory *m, const struct cpy_layout *l, const struc
 		return false;
 	bool good = strcmp(code.name, text_of(f->field[2], want)) == 0 &&
 		    strcmp(code.qualname, text_of(f->field[3], want)) == 0 &&
-		    strcmp(code.filename, text_of(f->field[4], want)) == 0 &&
-		    code.first_line == number(f, 5) && number(f, 6) < code.code_len &&
-		    cpy_line_at(l, &code, number(f, 6), &line, &column) && line == number(f, 7) &&
-		    (column > 0) == (l->lines == LINES_LOCATIONS) &&
+		    strcmp(code.filename, text_of(f->field[4], want)) == 0 && code.first_line == number(f, 5) &&
+		    number(f, 6) < code.code_len && cpy_line_at(l, &code, number(f, 6), &line, &column) &&
+		    line == number(f, 7) && (column > 0) == (l->lines == LINES_LOCATIONS) &&
 		    !cpy_line_at(l, &code, code.code_len, &line, &column);
-	snprintf(said, TEXT_CAP, "%s %s %s %u, line %u:%u", code.name, code.qualname, code.filename,
-		 code.first_line, line, column);
+	snprintf(said, TEXT_CAP, "%s %s %s %u, line %u:%u", code.name, code.qualname, code.filename, code.first_line,
+		 line, column);
 	cpy_code_free(&code);
 	return good;
 }
@@ -438,8 +431,7 @@ static void check_local(void *arg, const struct rt_local *local)
 static struct err frame_of(struct memory *m, const struct cpy_layout *l, raddr_t object, raddr_t *ret)
 {
 	*ret = object;
-	return l->frames == FRAMES_HEAP ? OK
-					: memory_ptr(m, object + l->object_type + 2 * sizeof(raddr_t), ret);
+	return l->frames == FRAMES_HEAP ? OK : memory_ptr(m, object + l->object_type + 2 * sizeof(raddr_t), ret);
 }
 
 static bool judge_locals(struct memory *m, const struct cpy_layout *l, const struct fact *f, char *said)

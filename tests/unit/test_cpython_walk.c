@@ -44,7 +44,7 @@ static void replay_begin(const struct memory *snapshot, uint64_t fail, struct re
 	struct cpy_roots roots;
 	struct err e;
 
-	*ret = (struct replay){0};
+	*ret = (struct replay){ 0 };
 	ret->counted = replay_lend((struct memory *)snapshot);
 	replay_target(snapshot, memory_faulty_new(ret->counted, fail), &ret->target);
 	e = replay_roots(snapshot, ret->target.memory, &roots);
@@ -77,7 +77,7 @@ static void each_snapshot(void (*fn)(struct recorded *))
 
 	assert_int_equal(glob(SNAPSHOTS, 0, NULL, &found), 0);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		struct recorded rec = {.path = found.gl_pathv[i]};
+		struct recorded rec = { .path = found.gl_pathv[i] };
 		struct replay r;
 
 		assert_false(failed(memory_snapshot_open(rec.path, &rec.snapshot)));
@@ -159,9 +159,9 @@ static void there_is_a_snapshot_of_every_version_that_has_a_row(void **state)
 
 	(void)state;
 	for (const struct cpy_layout *l; (l = cpy_layout_at(rows)) != NULL; rows++) {
-		CLEANUP(cleanup_free) char *pattern =
-			xasprintf("fixtures/snapshots/cpython/%u.%u.*/*.snap", l->major, l->minor);
-		glob_t found = {0};
+		CLEANUP(cleanup_free)
+		char *pattern = xasprintf("fixtures/snapshots/cpython/%u.%u.*/*.snap", l->major, l->minor);
+		glob_t found = { 0 };
 
 		if (glob(pattern, 0, NULL, &found) != 0)
 			fail_msg("none of %u.%u", l->major, l->minor);
@@ -181,8 +181,7 @@ static void complain(struct recorded *rec, uint64_t fail, size_t tick, raddr_t t
 
 static bool same_frame(const struct raw_frame *a, const struct raw_frame *b)
 {
-	return a->code == b->code && a->pos == b->pos && a->at == b->at && a->flags == b->flags &&
-	       a->stamp == b->stamp;
+	return a->code == b->code && a->pos == b->pos && a->at == b->at && a->flags == b->flags && a->stamp == b->stamp;
 }
 
 static bool same_stack(const struct raw_stacks *a, const struct raw_stack *x, const struct raw_stacks *b,
@@ -272,8 +271,8 @@ static void compare_names(struct recorded *rec, const struct said *said, uint64_
 			const struct said_frame *f = &said->frames[th->first + k];
 			const struct said_frame *g = &rec->good.frames[want->first + k];
 
-			if (!failed(f->err) && (!is_name(f->function, g->function) || !is_name(f->file, g->file) ||
-						f->line != g->line))
+			if (!failed(f->err) &&
+			    (!is_name(f->function, g->function) || !is_name(f->file, g->file) || f->line != g->line))
 				complain(rec, fail, SAID_TICKS, th->state_at, "another name or line");
 			compare_locals(rec, said, fail, f, g, th->state_at);
 		}
@@ -327,7 +326,7 @@ static void count_reads(struct recorded *rec)
 	replay_begin(rec->snapshot, UINT64_MAX, &r);
 	raw_stacks_init(&stacks, 1000);
 	for (int i = 0; i < 40; i++, now += 10000000) {
-		struct rt_look look = {.now_ns = now};
+		struct rt_look look = { .now_ns = now };
 		uint64_t before = r.target.memory->calls;
 
 		raw_stacks_reset(&stacks);
@@ -351,7 +350,7 @@ static void one_look_at_threads_that_stand_still_is_one_read(void **state)
 static void cut_at_ten(struct recorded *rec)
 {
 	const struct raw_stacks *good = &rec->good.ticks[0];
-	struct rt_look look = {.now_ns = 1000000000};
+	struct rt_look look = { .now_ns = 1000000000 };
 	struct raw_stacks stacks;
 	struct replay r;
 	size_t deep = 0;

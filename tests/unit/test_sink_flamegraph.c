@@ -59,8 +59,7 @@ static frame_id frame(struct fixture *f, const char *name, const char *file, uin
 
 	return frames_add(
 		f->frames,
-		(struct frame_info){
-			.function = id, .name = id, .file = intern(f, file), .line = line, .kind = kind });
+		(struct frame_info){ .function = id, .name = id, .file = intern(f, file), .line = line, .kind = kind });
 }
 
 static node_id python(struct fixture *f, node_id parent, const char *name)
@@ -301,10 +300,8 @@ static void hostile_names_stay_text(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < countof(names); i++)
-		profile_add(
-			f->p,
-			profile_child(f->p, 0, frame(f, names[i], names[i], 3, (uint8_t)(i % FRAME_KINDS))),
-			true, 10 + i);
+		profile_add(f->p, profile_child(f->p, 0, frame(f, names[i], names[i], 3, (uint8_t)(i % FRAME_KINDS))),
+			    true, 10 + i);
 	set_text(&f->p->command, names[2]);
 	set_text(&f->p->runtime, names[1]);
 	set_text(&f->p->mode, names[7]);
@@ -405,8 +402,7 @@ static void the_head_says_what_was_recorded_and_how_well(void **state)
 			"late \xC2\xB7 "
 			"lean 0.4% (json_loads)</text>");
 	assert_has(svg, "\"weight\":2981,\"stats\":{\"unit\":\"samples\",\"ticks\":3000,\"late\":5,");
-	assert_has(svg,
-		   "\"lean\":0.0042,\"lean_function\":\"json_loads\",\"failed\":{\"all\":3,\"fault\":3,");
+	assert_has(svg, "\"lean\":0.0042,\"lean_function\":\"json_loads\",\"failed\":{\"all\":3,\"fault\":3,");
 	struct sink_options o = { .title = "before the fix" };
 	assert_has(written(f, &o), "font-weight=\"600\">before the fix</text>");
 }
@@ -485,16 +481,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(frames_have_titles_with_samples_and_percent, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_tree_for_the_script_holds_every_frame, setup, teardown),
-		cmocka_unit_test_setup_teardown(frames_under_a_thousandth_are_left_to_the_script, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(frames_under_a_thousandth_are_left_to_the_script, setup, teardown),
 		cmocka_unit_test_setup_teardown(siblings_that_read_the_same_are_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(kinds_and_libraries_have_their_own_colours, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_names_stay_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_long_name_is_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(text_is_cut_to_columns, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_do_not_depend_on_the_locale, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_head_says_what_was_recorded_and_how_well, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(the_head_says_what_was_recorded_and_how_well, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_empty_profile_says_why, setup, teardown),
 		cmocka_unit_test_setup_teardown(equal_profiles_give_equal_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(fifty_thousand_frames_stay_small, setup, teardown),
