@@ -211,7 +211,7 @@ clang: ## build with clang, in a folder of its own
 fuzz: ## run each fuzzer for FUZZ_SECONDS
 	@$(MAKE) BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined run-fuzzers
 
-$(BUILD)/tests/fuzz/%: $(OBJ)/tests/fuzz/%.o $(BUILD)/libcspy.a
+$(BUILD)/tests/fuzz/%: $(OBJ)/tests/fuzz/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 

@@ -210,20 +210,24 @@ static void mark_entry(struct raw_stacks *out)
 /*
  * May the stack end with this frame, which has no caller? A frame that is being pushed may be linked in before its
  * caller is known. From 3.12 on native code's own frame ends every stack; in 3.11 the frame that it entered, which
- * is the first on the data stack unless it is a generator's.
+ * is the first on the data stack.
  */
 static bool is_root(const struct cpy *c, const struct cpy_thread *th, const uint8_t *frame, raddr_t at)
 {
 	const struct cpy_layout *l = c->l;
 	const struct chunk *first = th->copies.chunk_count ? &th->copies.chunks[0] : NULL;
+	raddr_t base;
 
 	if (l->frames == FRAMES_HEAP || is_sentinel(l, frame))
 		return true;
 	if (!cpy_has(l->frame_is_entry) || !frame[l->frame_is_entry])
 		return false;
-	/* The first word of the first chunk is left unused. */
-	return !first || at < first->at || at - first->at >= first->size ||
-	       at - first->at <= (uint64_t)l->chunk_data + 8;
+	/* The first word of the first chunk is left unused. A generator's frame lies elsewhere, and is the root only
+	 * where the data stack is empty. */
+	base = first ? first->at + (raddr_t)l->chunk_data + 8 : 0;
+	if (first && (at < first->at || at - first->at >= first->size))
+		return th->copies.chunk_count == 1 && cpy_state_word(c, th, l->thread_stack_top) <= base;
+	return !first || at <= base;
 }
 
 static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t at, struct raw_stacks *out)

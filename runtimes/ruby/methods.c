@@ -120,9 +120,11 @@ void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out)
 		struct rby_thread *th = rby_thread_at(r, stack->state_at);
 		struct asking a = {r, t->memory, &th->stack};
 
-		if (failed(stack->err) || ask_stack(&a, &out->frames[stack->first], stack->count))
+		if (!failed(stack->err) && ask_stack(&a, &out->frames[stack->first], stack->count))
 			continue;
 		r->codes.unasked = true;
+		if (failed(stack->err))
+			continue;
 		stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
 	}
 }

@@ -59,7 +59,8 @@ class Program:
         self.file = os.path.basename(path)
         with open(path, encoding='utf-8') as f:
             self.lines = f.read().split('\n')
-        self.ranges = {'<main>': (1, len(self.lines))}
+        self.ranges = collections.defaultdict(list)     # method -> [(first line, last line)]
+        self.ranges['<main>'].append((1, len(self.lines)))
         self.calls = collections.defaultdict(tuple)
         self.anywhere = set()
         self.roots = {('<main>', ())}
@@ -88,7 +89,7 @@ class Program:
                 owners[number] = stack[-1][1]
             if stack and re.match(r'\s*end\b', line) and indent == stack[-1][0]:
                 _, name, first = stack.pop()
-                self.ranges[name] = (first, number)
+                self.ranges[name].append((first, number))
         return owners
 
     def close(self, term, env, owner=None):
@@ -102,13 +103,13 @@ class Program:
 
     def above(self, state, line):
         name, env = state
-        if base(name) in self.ranges:
+        if base(name) in self.ranges or ' in ' in name:
             return {self.close(t, env, name) for t in self.calls.get((name, line), ())}
         return set(env)
 
     def fits(self, name, line):
-        first, last = self.ranges.get(base(name), (0, 0))
-        return line is None or first <= line <= last
+        ranges = self.ranges.get(base(name))
+        return line is None or not ranges or any(first <= line <= last for first, last in ranges)
 
 
 def base(label):

@@ -184,13 +184,16 @@ static bool same_frame(const struct raw_frame *a, const struct raw_frame *b)
 	return a->code == b->code && a->pos == b->pos && a->at == b->at && a->flags == b->flags && a->stamp == b->stamp;
 }
 
+/* The same frames; of one that says that it is cut, the root part of them. */
 static bool same_stack(const struct raw_stacks *a, const struct raw_stack *x, const struct raw_stacks *b,
 		       const struct raw_stack *y)
 {
-	if (x->count != y->count || x->deep != y->deep)
+	uint32_t skip = y->count - x->count;
+
+	if (x->count > y->count || (skip && !x->cut) || x->deep != y->deep)
 		return false;
 	for (uint32_t i = 0; i < x->count; i++)
-		if (!same_frame(&a->frames[x->first + i], &b->frames[y->first + i]))
+		if (!same_frame(&a->frames[x->first + i], &b->frames[y->first + skip + i]))
 			return false;
 	return true;
 }
@@ -264,12 +267,13 @@ static void compare_names(struct recorded *rec, const struct said *said, uint64_
 {
 	for (size_t i = 0; i < said->thread_count; i++) {
 		const struct said_thread *th = &said->threads[i], *want = &rec->good.threads[i];
+		size_t skip = th->cut && th->count < want->count ? want->count - th->count : 0;
 
 		if (!failed(th->name_err) && strcmp(th->name, want->name) != 0)
 			complain(rec, fail, SAID_TICKS, th->state_at, "another thread's name");
-		for (size_t k = 0; k < th->count && k < want->count && !failed(th->err); k++) {
+		for (size_t k = 0; k < th->count && skip + k < want->count && !failed(th->err); k++) {
 			const struct said_frame *f = &said->frames[th->first + k];
-			const struct said_frame *g = &rec->good.frames[want->first + k];
+			const struct said_frame *g = &rec->good.frames[want->first + skip + k];
 
 			if (!failed(f->err) &&
 			    (!is_name(f->function, g->function) || !is_name(f->file, g->file) || f->line != g->line))

@@ -53,6 +53,7 @@ static void add_thread(struct said *s, struct cpy *c, struct target *t, const st
 		.state_at = stack->state_at,
 		.state = stack->state,
 		.gc = stack->gc,
+		.cut = stack->cut,
 		.err = stack->err,
 		.first = s->frame_count,
 		.count = stack->count,
@@ -151,8 +152,9 @@ void said_print(FILE *out, const struct cpy *c, const struct said *s)
 	for (size_t i = 0; i < s->thread_count; i++) {
 		const struct said_thread *th = &s->threads[i];
 
-		fprintf(out, "thread %s\n  state: %s%s\n", th->name,
-			th->state < countof(states) ? states[th->state] : "?", th->gc ? ", collecting garbage" : "");
+		fprintf(out, "thread %s\n  state: %s%s%s\n", th->name,
+			th->state < countof(states) ? states[th->state] : "?", th->gc ? ", collecting garbage" : "",
+			th->cut ? ", cut" : "");
 		if (failed(th->name_err))
 			print_err(out, "  no name", th->name_err);
 		if (failed(th->err))

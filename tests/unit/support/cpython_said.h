@@ -27,7 +27,7 @@ struct said_frame {
 struct said_thread {
 	raddr_t state_at;
 	uint8_t state;
-	bool gc;
+	bool gc, cut;
 	struct err err;
 	struct err name_err;
 	char *name;
