@@ -78,7 +78,7 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 	struct timespec nap = { 0, NAP_NS };
 
 	for (;;) {
-		int status;
+		int status = 0;
 		pid_t got = wait_thread(th->tid, &status);
 		uint64_t waited;
 
@@ -110,7 +110,7 @@ static void reap_late(struct pause *p)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->late_count; i++) {
-		int status;
+		int status = 0;
 		pid_t got = wait_thread(p->late[i], &status);
 
 		if (got == 0)

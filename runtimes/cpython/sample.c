@@ -290,7 +290,7 @@ struct err cpy_mutators(void *instance, struct target *t, pid_t *ns_tids, size_t
 {
 	struct cpy *c = instance;
 	bool gap;
-	struct err e = OK;
+	struct err e;
 
 	*ret = 0;
 	c->range_count = 0;
