@@ -332,7 +332,9 @@ static void settle(struct sampler *s, uint64_t now_ns)
 
 static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
 {
-	if (s->options.lock_only && s->stacks.list[i].state == RT_OUTSIDE)
+	uint8_t state = s->stacks.list[i].state;
+
+	if (s->options.lock_only && state != RT_RUNNING && state != RT_UNKNOWN)
 		return false;
 	if (activity_active(&s->activity, s->target, &s->stacks, i, seen) || s->options.idle)
 		return true;

@@ -11,7 +11,9 @@ void cpy_threads_free(struct cpy *c)
 	for (size_t i = 0; i < c->thread_count; i++)
 		copies_free(&c->threads[i].copies);
 	free(c->threads);
-	c->threads = NULL;
+	free(c->spare);
+	c->threads = c->spare = NULL;
+	c->spare_cap = 0;
 	c->thread_count = c->thread_cap = 0;
 }
 
@@ -181,11 +183,12 @@ static void find_os_threads(struct cpy *c, struct target *t)
 struct err cpy_threads_discover(struct cpy *c, struct target *t)
 {
 	struct cpy_thread *old = c->threads;
-	size_t old_count = c->thread_count;
+	size_t old_count = c->thread_count, old_cap = c->thread_cap;
 	struct err e;
 
-	c->threads = NULL;
-	c->thread_count = c->thread_cap = 0;
+	c->threads = c->spare;
+	c->thread_cap = c->spare_cap;
+	c->thread_count = 0;
 	e = discover_interps(c, t);
 	for (uint32_t i = 0; !failed(e) && i < c->interp_count; i++)
 		e = discover_threads(c, t, i);
@@ -193,7 +196,8 @@ struct err cpy_threads_discover(struct cpy *c, struct target *t)
 		keep_known(old, old_count, &c->threads[i]);
 	for (size_t i = 0; i < old_count; i++)
 		copies_free(&old[i].copies);
-	free(old);
+	c->spare = old;
+	c->spare_cap = old_cap;
 	if (failed(e))
 		c->interp_head = 0; /* what is known is not all: the next comparison must tell */
 	else

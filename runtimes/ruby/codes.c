@@ -134,7 +134,7 @@ static uint32_t stamp_of(const struct rby_parts *p)
 }
 
 /* A thing of another kind, or of the same kind but another one. */
-static void set_stamp(struct rby_codes *c, struct rby_code *e, const struct rby_parts *p, uint32_t tick, uint64_t now_ns)
+static void set_stamp(struct rby_code *e, const struct rby_parts *p, uint32_t tick, uint64_t now_ns)
 {
 	uint32_t stamp = stamp_of(p), words;
 
@@ -147,7 +147,6 @@ static void set_stamp(struct rby_codes *c, struct rby_code *e, const struct rby_
 	e->born_ns = now_ns;
 	e->method = 0;
 	e->asked = 0;
-	c->unasked = true;
 	e->body = body_in(p);
 	e->label = label_in(p);
 	e->encoded = 0;
@@ -182,7 +181,7 @@ static void take_young(struct rby_codes *c, uint32_t tick, uint64_t now_ns, bool
 
 		e->planned = false;
 		if (read && body_in(y) == y->body && label_in(y) == y->label)
-			set_stamp(c, e, y, tick, now_ns);
+			set_stamp(e, y, tick, now_ns);
 	}
 	c->young_count = 0;
 }
@@ -267,7 +266,7 @@ static void look_at_unknown(struct rby_codes *c, struct memory *m, struct rby_pa
 		struct rby_code *e = entry_of(c, list[i].code);
 
 		if (ok[i])
-			set_stamp(c, e, &list[i], tick, now_ns);
+			set_stamp(e, &list[i], tick, now_ns);
 		else
 			e->stamp = 0;
 	}
@@ -377,6 +376,7 @@ static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks
 			return;
 		}
 		f->stamp = e->stamp;
+		c->unasked |= e->encoded && e->asked < METHOD_ASKS;
 		stack->codes |= raw_code_bit(f->code);
 		if (now_ns - e->born_ns < YOUNG_NS)
 			plan_young(c, e);
@@ -389,6 +389,7 @@ void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *s
 	make_room(c, s->used + c->young_count);
 	take_young(c, tick, now_ns, read);
 	find_unknown(c, m, s, tick, now_ns);
+	c->unasked = false;
 	for (size_t i = 0; i < s->count; i++)
 		stamp_stack(c, m, s, &s->list[i], now_ns);
 }
@@ -409,7 +410,7 @@ static size_t verify_batch(struct rby_codes *c, struct memory *m, const raddr_t 
 
 		e->trusted = false;
 		if (ok[i])
-			set_stamp(c, e, &list[i], e->checked, now_ns);
+			set_stamp(e, &list[i], e->checked, now_ns);
 		else
 			e->stamp = 0;
 		if (e->stamp != before)

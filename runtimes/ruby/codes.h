@@ -49,7 +49,7 @@ struct rby_codes {
 	size_t trusted_count, trusted_cap;
 	struct rby_parts young[YOUNG_MAX]; /* read with this tick */
 	size_t young_count;
-	bool unasked; /* there is code whose method was not looked for */
+	bool unasked; /* a stack of this tick has code whose method is not known yet */
 };
 
 void rby_codes_init(struct rby_codes *c, const struct rby_layout *l);

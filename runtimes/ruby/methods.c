@@ -114,17 +114,12 @@ void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out)
 {
 	if (!r->codes.unasked)
 		return;
-	r->codes.unasked = false;
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];
 		struct rby_thread *th = rby_thread_at(r, stack->state_at);
 		struct asking a = {r, t->memory, &th->stack};
 
-		if (!failed(stack->err) && ask_stack(&a, &out->frames[stack->first], stack->count))
-			continue;
-		r->codes.unasked = true;
-		if (failed(stack->err))
-			continue;
-		stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
+		if (!failed(stack->err) && !ask_stack(&a, &out->frames[stack->first], stack->count))
+			stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
 	}
 }

@@ -92,7 +92,7 @@ static str_id qualified(struct strings *s, const char *prefix, const char *label
 
 static bool is_library(const char *path)
 {
-	return path[0] == '<' || strstr(path, "/gems/") || strstr(path, "/lib/ruby/");
+	return strncmp(path, "<internal:", 10) == 0 || strstr(path, "/gems/") || strstr(path, "/lib/ruby/");
 }
 
 /* A string, or [path as it was given, absolute path or nil]. */

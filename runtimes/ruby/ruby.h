@@ -32,6 +32,7 @@ struct rby_thread {
 	raddr_t at;
 	uint32_t ractor;
 	raddr_t native; /* rb_native_thread, as known */
+	raddr_t native_last; /* the word that points to it, as it was last in the tick */
 	uint64_t pthread;
 	pid_t ns_tid;
 	bool valid; /* its state was read in this tick */

@@ -57,6 +57,18 @@ static void code_range(void *arg, raddr_t at, void *buf, size_t len)
 	rby_range(arg, at, buf, len, NULL);
 }
 
+/* A thread that had no native thread, and has none, did not run. */
+static void plan_parked(struct rby *r)
+{
+	for (size_t i = 0; r->l->tid == TID_NATIVE && i < r->thread_count; i++) {
+		struct rby_thread *th = &r->threads[i];
+
+		th->native_last = NO_FIELD;
+		if (!th->native)
+			rby_range(r, th->at + (raddr_t)r->l->thread_native, &th->native_last, 8, NULL);
+	}
+}
+
 /* Returns where the ranges of the code objects begin. */
 static size_t plan(struct rby *r, bool slow)
 {
@@ -76,8 +88,10 @@ static size_t plan(struct rby *r, bool slow)
 		rby_plan_again(r, &r->threads[i]);
 	codes_from = r->range_count;
 	rby_codes_plan(&r->codes, code_range, r);
-	if (r->look->certain)
+	if (r->look->certain) {
 		plan_lock(r, 1);
+		plan_parked(r);
+	}
 	return codes_from;
 }
 
@@ -126,6 +140,8 @@ static bool is_sure(struct rby *r, const struct rby_thread *th, const struct rby
 {
 	raddr_t holder = ractor->owner[0];
 
+	if (r->look->certain && r->l->tid == TID_NATIVE && !th->native && !th->native_last)
+		return true;
 	if (!r->look->still_count)
 		return false;
 	if (is_still(r, th))

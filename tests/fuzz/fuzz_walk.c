@@ -12,11 +12,11 @@
 
 enum {
 	HEAD = 4,
-	SLOTS = 2048, /* that the words of recorded memory fall into */
-	CHANGES_MAX = 64,	/* words of recorded memory that are changed */
-	CHANGE_BYTES = 10,	/* which, and what it becomes */
-	READS_MAX = 3000000,	/* ranges of one run: more is a hang */
-	TOTAL_MAX = 1u << 30,	/* bytes of one run */
+	SLOTS = 2048,	      /* that the words of recorded memory fall into */
+	CHANGES_MAX = 64,     /* words of recorded memory that are changed */
+	CHANGE_BYTES = 10,    /* which, and what it becomes */
+	READS_MAX = 3000000,  /* ranges of one run: more is a hang */
+	TOTAL_MAX = 1u << 30, /* bytes of one run */
 };
 
 struct hostile {
@@ -26,7 +26,7 @@ struct hostile {
 	struct memory *snapshot; /* or NULL: all is made up */
 	uint64_t ranges, bytes;
 	uint8_t change_of[SLOTS]; /* number of the change plus one; 0: as recorded */
-	unsigned failing; /* one range of so many fails; 0: none does */
+	unsigned failing;	  /* one range of so many fails; 0: none does */
 };
 
 /*
@@ -121,7 +121,7 @@ static void hostile_close(struct memory *m)
 
 static void names_of(struct cpy *c, struct target *t)
 {
-	static const pid_t still[] = {1};
+	static const pid_t still[] = { 1 };
 	struct said said;
 
 	/* What is said has to be printable, whatever it is: as far as it is terminated and bounded. */
@@ -148,8 +148,8 @@ static void run(const struct cpy_roots *roots, struct target *t)
 /* A layout of the rows, or one that the process says of itself. */
 static void run_made_up(struct hostile *h, unsigned pick, bool free_threaded)
 {
-	struct target t = {.pidfd = -1, .proc = -1, .pid = 1, .ns_pid = 1, .memory = &h->base};
-	struct cpy_roots roots = {.runtime = 0x10000, .interp_head = 0x10000};
+	struct target t = { .pidfd = -1, .proc = -1, .pid = 1, .ns_pid = 1, .memory = &h->base };
+	struct cpy_roots roots = { .runtime = 0x10000, .interp_head = 0x10000 };
 	unsigned rows = 0;
 	uint32_t hex;
 
@@ -184,9 +184,9 @@ static void run_changed(struct hostile *h, const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct memory_ops ops = {"hostile", hostile_read, hostile_close};
-	struct hostile h = {.base.ops = &ops};
-	glob_t found = {0};
+	static const struct memory_ops ops = { "hostile", hostile_read, hostile_close };
+	struct hostile h = { .base.ops = &ops };
+	glob_t found = { 0 };
 
 	if (size < HEAD + 8)
 		return 0;

@@ -93,13 +93,13 @@ void replay_target(const struct memory *snapshot, struct memory *m, struct targe
 {
 	const char *at = memory_snapshot_note(snapshot, "threads");
 
-	*ret = (struct target){.pidfd = -1, .proc = -1, .memory = m};
+	*ret = (struct target){ .pidfd = -1, .proc = -1, .memory = m };
 	ret->pid = ret->ns_pid = (pid_t)number(snapshot, "pid");
 	while (at && *at && ret->thread_count < THREADS_MAX) {
 		pid_t tid = (pid_t)strtol(at, NULL, 10);
 
 		xgrow(&ret->threads, &ret->thread_cap, ret->thread_count + 1, sizeof(*ret->threads));
-		ret->threads[ret->thread_count++] = (struct thread){.tid = tid, .ns_tid = tid, .stat_fd = -1};
+		ret->threads[ret->thread_count++] = (struct thread){ .tid = tid, .ns_tid = tid, .stat_fd = -1 };
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
 	}
@@ -109,7 +109,7 @@ void replay_target_free(struct target *t)
 {
 	free(t->threads);
 	memory_close(t->memory);
-	*t = (struct target){.pidfd = -1, .proc = -1};
+	*t = (struct target){ .pidfd = -1, .proc = -1 };
 }
 
 struct lent {
@@ -160,7 +160,7 @@ static void lent_close(struct memory *m)
 
 struct memory *replay_lend(struct memory *inner)
 {
-	static const struct memory_ops ops = {"lent", lent_read, lent_close};
+	static const struct memory_ops ops = { "lent", lent_read, lent_close };
 	struct lent *l = xcalloc(1, sizeof(*l));
 
 	l->base.ops = &ops;

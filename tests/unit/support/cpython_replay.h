@@ -9,7 +9,8 @@ void replay_note(struct memory *record, const struct cpy_roots *roots, const str
 /* Roots that the notes name; the layout comes from its row, or from what is recorded of the process's own words. */
 MUST_CHECK struct err replay_roots(const struct memory *snapshot, struct memory *m, struct cpy_roots *ret);
 /* The layout for roots whose version, addresses and flags are known. */
-MUST_CHECK struct err replay_layout(struct memory *m, bool self_described, int32_t object_type, struct cpy_roots *roots);
+MUST_CHECK struct err replay_layout(struct memory *m, bool self_described, int32_t object_type,
+				    struct cpy_roots *roots);
 
 /* A target with nothing but memory (owned) and the threads that the notes of `snapshot` name. */
 void replay_target(const struct memory *snapshot, struct memory *m, struct target *ret);

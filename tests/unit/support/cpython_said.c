@@ -6,10 +6,8 @@
 
 enum { DEPTH = 1000, REUSED_MAX = 1024 };
 
-
-
 /* Of each tick, in ns after the first: a slow one, one soon after, one when all code is trusted, one when lists age. */
-static const uint64_t WHEN_NS[SAID_TICKS] = {0, 2000000, 2100000, 300000000, 1600000000};
+static const uint64_t WHEN_NS[SAID_TICKS] = { 0, 2000000, 2100000, 300000000, 1600000000 };
 static const uint64_t START_NS = 5000000000;
 
 static void add_local(void *arg, const struct rt_local *local)
@@ -17,8 +15,7 @@ static void add_local(void *arg, const struct rt_local *local)
 	struct said *s = arg;
 
 	xgrow(&s->locals, &s->local_cap, s->local_count + 1, sizeof(*s->locals));
-	s->locals[s->local_count++] =
-		(struct said_local){local->kind, xstrdup(local->name), xstrdup(local->value)};
+	s->locals[s->local_count++] = (struct said_local){ local->kind, xstrdup(local->name), xstrdup(local->value) };
 	s->frames[s->frame_count - 1].count++;
 }
 
@@ -30,7 +27,7 @@ static void add_frame(struct said *s, struct cpy *c, struct target *t, const str
 
 	xgrow(&s->frames, &s->frame_cap, s->frame_count + 1, sizeof(*s->frames));
 	f = &s->frames[s->frame_count++];
-	*f = (struct said_frame){.first = s->local_count};
+	*f = (struct said_frame){ .first = s->local_count };
 	f->err = runtime_cpython.resolve(c, t, raw, strings, &info);
 	if (!failed(f->err)) {
 		f->function = xstrdup(strings_get(strings, info.function));
@@ -79,11 +76,11 @@ static void take_ticks(struct said *s, struct cpy *c, struct target *t, const pi
 		raw_stacks_init(&s->ticks[i], DEPTH);
 		s->err[i] = runtime_cpython.sample(c, t, &look, &s->ticks[i]);
 		if (i == 0)
-			s->mutators_err = runtime_cpython.mutators(c, t, s->mutators, countof(s->mutators),
-								   &s->mutator_count);
+			s->mutators_err =
+				runtime_cpython.mutators(c, t, s->mutators, countof(s->mutators), &s->mutator_count);
 	}
-	s->verify_err = runtime_cpython.verify(c, t, START_NS + WHEN_NS[SAID_TICKS - 1], reused, REUSED_MAX,
-					       &s->reused);
+	s->verify_err =
+		runtime_cpython.verify(c, t, START_NS + WHEN_NS[SAID_TICKS - 1], reused, REUSED_MAX, &s->reused);
 }
 
 void said_take(struct said *s, struct cpy *c, struct target *t, const pid_t *still, size_t still_count)
@@ -91,7 +88,7 @@ void said_take(struct said *s, struct cpy *c, struct target *t, const pid_t *sti
 	struct strings *strings = strings_new();
 	const struct raw_stacks *last = &s->ticks[SAID_TICKS - 1];
 
-	*s = (struct said){0};
+	*s = (struct said){ 0 };
 	take_ticks(s, c, t, still, still_count);
 	for (size_t i = 0; !failed(s->err[SAID_TICKS - 1]) && i < last->count; i++)
 		add_thread(s, c, t, last, i, strings);
@@ -115,7 +112,7 @@ void said_free(struct said *s)
 	free(s->threads);
 	free(s->frames);
 	free(s->locals);
-	*s = (struct said){0};
+	*s = (struct said){ 0 };
 }
 
 static void print_err(FILE *out, const char *what, struct err e)
@@ -140,7 +137,7 @@ static void print_frame(FILE *out, const struct said *s, const struct said_frame
 
 void said_print(FILE *out, const struct cpy *c, const struct said *s)
 {
-	static const char *const states[] = {"unknown", "running", "wants the lock", "outside", "sleeping"};
+	static const char *const states[] = { "unknown", "running", "wants the lock", "outside", "sleeping" };
 	struct rt_about about;
 
 	runtime_cpython.about((void *)c, &about);

@@ -1,0 +1,95 @@
+"""Every stack is one that the Ruby program can have had: programs whose every legal stack is known, in every mode.
+
+CSPY_TRUTH_SECONDS multiplies the time that is recorded.
+"""
+import os
+import random
+
+import pytest
+import runtimes
+from ruby_judge import IMPOSSIBLE, Judge, Report
+from test_truth import LOST, NONBLOCKING, RATES, SCALE, allowed, on_cpu, record
+
+TARGETS = 'fixtures/targets/ruby/'
+PROGRAMS = ('calls', 'blocks', 'dispatch', 'exceptions', 'threads')
+# To 3.0 a frame is linked before it is filled: what an earlier one left may be read even of a thread that is held.
+LINKED_FIRST = 5e-3
+
+
+def program_path(program):
+    return TARGETS + 'truth_%s.rb' % program
+
+
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_no_stack_is_impossible(ruby, target, cspy, program, tmp_path):
+    t = target(ruby, program_path(program), 600, preexec_fn=on_cpu(-1))
+    assert t.line() == 'ready'
+    judge = Judge(os.path.join(runtimes.ROOT, program_path(program)))
+    wrong = []
+    for mode in ('default', 'blocking', 'nonblocking'):
+        total, taken, lost = Report(), 0, 0
+        for rate, seconds in RATES:
+            lines, stats = record(cspy, t.pid, rate, seconds * SCALE, [] if mode == 'default' else ['--' + mode], tmp_path)
+            report = judge.folded(lines)
+            total.counts.update(report.counts)
+            for verdict, examples in report.examples.items():
+                total.examples[verdict].update(examples)
+            taken += stats['samples'] + stats['failed']
+            lost += stats['failed']
+        forgiven = NONBLOCKING if mode == 'nonblocking' else 0
+        if ruby.version < (3, 1):
+            forgiven = LINKED_FIRST
+        print('%s %s %s: %s' % (ruby.name, program, mode, total))
+        if total.impossible + total.counts['no-root'] > allowed(forgiven, total.total):
+            wrong.append('%s: impossible: %s' % (mode, total))
+        if lost > allowed(LOST, taken):
+            wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
+        if total.total < 100:
+            wrong.append('%s: only %d samples' % (mode, total.total))
+    assert not wrong, '\n'.join(wrong)
+
+
+def test_names_are_the_same_each_time(ruby, target, cspy, tmp_path):
+    """A method's class is learnt from its frames, which may change while they are read."""
+    t = target(ruby, program_path('exceptions'), 600, preexec_fn=on_cpu(-1))
+    assert t.line() == 'ready'
+    names = set()
+    for _ in range(3):
+        lines, _ = record(cspy, t.pid, 1000000, 0.3, ['--nonblocking'], tmp_path)
+        names.update(f.partition(' (')[0] for line in lines for f in line.split(';'))
+    assert 'Object#fails' in names and 'Object#two' in names
+    assert not names & {'fails', 'two', 'one', 'rescues', 'throws', 'spin', 'rescue in nested'}
+
+
+# ---- The judge is judged ----
+
+@pytest.mark.parametrize('stack, verdict', [
+    ('<main>:64;pad:59;spin:51;hot_a:36;mid_a:21;leaf_a1:5', 'ok'),
+    ('<main>:64;pad:59;spin:51;hot_a:36;mid_a:21;[cut]', 'cut'),
+    ('<main>:64;pad:59;spin:51;hot_a:36;mid_a:22;leaf_a1:5', 'line'),
+    ('<main>:64;pad:59;spin:51;hot_a:36;mid_b:27', 'function'),
+    ('<main>:64;pad:59;spin:51;hot_a:36;leaf_a1:5', 'function'),
+    ('<main>:64;pad:59;spin:51;hot_a:36;mid_a:5', 'line'),
+    ('pad:59;spin:51', 'function'),
+    ('[cut]', 'cut'),
+    ('<main>:64;what', 'form'),
+])
+def test_judge_tells(stack, verdict):
+    judge = Judge(os.path.join(runtimes.ROOT, program_path('calls')))
+    frames = [f if ':' not in f else '%s (truth_calls.rb:%s)' % tuple(f.rsplit(':', 1)) for f in stack.split(';')]
+    assert judge.stack(';'.join(frames)) == verdict
+
+
+def test_judge_refuses_what_is_spliced(ruby, target, cspy, tmp_path):
+    """The root side of one stack, and from a frame of the same name on the leaf side of another: what torn reads make."""
+    t = target(ruby, program_path('dispatch'), 600)
+    assert t.line() == 'ready'
+    lines, _ = record(cspy, t.pid, 1000, 1, [], tmp_path)
+    judge = Judge(os.path.join(runtimes.ROOT, program_path('dispatch')))
+    stacks = [line.rpartition(' ')[0].split(';') for line in lines if line and '[' not in line]
+    dice, refused = random.Random(1), 0
+    for _ in range(5000):
+        a, b = dice.choice(stacks), dice.choice(stacks)
+        i, j = dice.randrange(len(a)), dice.randrange(len(b))
+        refused += judge.stack(';'.join(a[:i] + b[j:])) in IMPOSSIBLE
+    assert refused > 2000
