@@ -169,7 +169,7 @@ def measure(tool, python, mode, rate, a):
     threads = 4 if mode == 'threads' else 1
     number = {'max': 1000000}.get(rate) or int(rate)
     target = Target(python, TRUTH % a.truth, TARGET_SECONDS) if truth else Target(python, LOAD, mode, TARGET_SECONDS)
-    short, long_, on, off, verdicts = [], [], [], [], {}
+    short, long_, on, off, verdicts, examples = [], [], [], [], {}, {}
     try:
         time.sleep(0.3)
         for _ in range(a.rounds):
@@ -185,11 +185,11 @@ def measure(tool, python, mode, rate, a):
                     return row
             on += [] if truth else speeds(target.lines(0), long_[-1].start + tool.starting, long_[-1].finish)
             if truth:
-                for verdict, count in a.judge.folded_counts(tool.stacks(long_[-1].out)).items():
-                    verdicts[verdict] = verdicts.get(verdict, 0) + count
+                a.judge.count(tool.stacks(long_[-1].out), verdicts, examples)
         fill(row, short, long_, on, off)
         if truth:
             judged(row, verdicts)
+            row['examples'] = examples
     finally:
         target.end()
     return row
@@ -197,7 +197,7 @@ def measure(tool, python, mode, rate, a):
 
 def judged(row, verdicts):
     total = sum(verdicts.values())
-    row['judged'] = total
+    row['verdicts'] = verdicts
     # A stack that lacks its root is as wrong as one that has a false frame; one that says so (cut) is not.
     row['impossible'] = share(sum(verdicts.get(v, 0) for v in ('function', 'form', 'no-root')), total)
     row['wrong_line'] = share(verdicts.get('line', 0), total)
@@ -206,13 +206,16 @@ def judged(row, verdicts):
 class StackJudge(Judge):
     """tests/live/judge.py, for stacks that come one by one."""
 
-    def folded_counts(self, stacks):
-        verdicts, known = {}, {}
+    def count(self, stacks, verdicts, examples):
+        """Adds to verdicts {verdict: samples}, and to examples one stack for each verdict."""
+        known = {}
         for stack, count in stacks:
             if stack not in known:
                 known[stack] = self.stack(stack)
-            verdicts[known[stack]] = verdicts.get(known[stack], 0) + count
-        return verdicts
+            verdict = known[stack]
+            verdicts[verdict] = verdicts.get(verdict, 0) + count
+            if verdict not in ('ok', 'cut'):
+                examples.setdefault(verdict, stack)
 
 
 def make_judge(program):

@@ -184,15 +184,37 @@ static bool is_torn(const struct raw_stack *stack)
 	return stack->err.code == ERR_CORRUPT || stack->err.code == ERR_FAULT;
 }
 
+/*
+ * Where nothing may be stopped, a stack that is not proven is read again: a moment later it may be. Entering a function
+ * and leaving it are equally often in the way, so what lasts longer than a read keeps its share.
+ */
+static bool is_doubtful(struct sampler *s, size_t i)
+{
+	const struct raw_stack *stack = &s->stacks.list[i];
+	const struct raw_frame *frames = &s->stacks.frames[stack->first];
+	const struct seen_thread *seen;
+	node_id node;
+
+	if (!s->twice || stack->state == RT_OUTSIDE || !stack->count)
+		return false;
+	seen = activity_thread(&s->activity, stack, i);
+	if (identify_known(&s->names, &s->stacks, stack, seen->root, &node) ||
+	    !proof_unproven(&s->proof, frames, stack->count, stack->deep))
+		return false;
+	if (s->doubt)
+		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
+	return true;
+}
+
 /* Is there a stack that another read could do better? The lock may have changed hands, or a walk lost its way. */
-static bool wants_again(const struct sampler *s)
+static bool wants_again(struct sampler *s)
 {
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 
 		if (stack->sure)
 			continue;
-		if ((s->fair && stack->state == RT_RUNNING) || is_torn(stack))
+		if ((s->fair && stack->state == RT_RUNNING) || is_torn(stack) || is_doubtful(s, i))
 			return true;
 	}
 	return false;

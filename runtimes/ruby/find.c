@@ -77,7 +77,7 @@ static bool find_vm(struct finding *f, const struct rby_layout *l, const struct 
 	for (size_t i = 0; i < countof(gc->vm_at); i++)
 		if (try_vm_at(f, l, gc->vm_at[i]))
 			return true;
-	return try_vm_at(f, l, rby_scan_vm(f->t, f->img, f->bias, l));
+	return try_vm_at(f, l, rby_scan_vm(f->t, &f->roots->areas, l));
 }
 
 static void find_gc_flags(struct finding *f, const struct rby_layout *l, const struct rby_gc_code *gc)
@@ -168,10 +168,11 @@ struct err rby_find(struct target *t, const struct mapping *at, struct image *im
 	}
 	ret->layout = *l;
 	describe_layout(ret);
+	rby_areas_of(img, f.bias, &ret->areas);
 	rby_decode_gc(t->memory, code, &gc);
 	if (!find_vm(&f, l, &gc))
 		return explain(&f, ret->exact, why, cap);
 	find_gc_flags(&f, l, &gc);
-	ret->symbols = rby_scan_symbols(t, img, f.bias, l);
+	ret->symbols = rby_scan_symbols(t, &ret->areas, l);
 	return OK;
 }

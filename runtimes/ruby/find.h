@@ -5,6 +5,16 @@
 #include "cspy/target.h"
 #include "layout.h"
 
+enum { AREAS_MAX = 8 };
+
+/* The writable segments of Ruby's file, where they are in the process. */
+struct rby_areas {
+	struct {
+		raddr_t start, end;
+	} list[AREAS_MAX];
+	size_t count;
+};
+
 struct rby_roots {
 	struct rby_layout layout;
 	char version[32];	/* "3.1.2" */
@@ -13,7 +23,8 @@ struct rby_roots {
 	raddr_t vm;		/* rb_vm_t */
 	raddr_t vm_at;		/* the word that points to it */
 	raddr_t gc_flags;	/* 0: not known */
-	raddr_t symbols;	/* ruby_global_symbols; 0: not found, C functions have no names then */
+	raddr_t symbols;	/* ruby_global_symbols; 0: not found (yet), C functions have no names then */
+	struct rby_areas areas;
 };
 
 /*
@@ -33,11 +44,10 @@ struct rby_gc_code {
 /* decode_gc.c: reads the function at `at`, which is short and exported by every Ruby. */
 void rby_decode_gc(struct memory *m, raddr_t at, struct rby_gc_code *ret);
 
-/* find_scan.c: the words of a file's writable segments, moved by `bias`; true ends the search. */
-typedef bool rby_scan_fn(void *arg, raddr_t at, const uint64_t *words, size_t left);
-void rby_scan(struct target *t, struct image *img, uint64_t bias, rby_scan_fn *fn, void *arg);
-raddr_t rby_scan_vm(struct target *t, struct image *img, uint64_t bias, const struct rby_layout *l);
-raddr_t rby_scan_symbols(struct target *t, struct image *img, uint64_t bias, const struct rby_layout *l);
+/* find_scan.c: search the words of those areas. 0: not there. */
+void rby_areas_of(struct image *img, uint64_t bias, struct rby_areas *ret);
+raddr_t rby_scan_vm(struct target *t, const struct rby_areas *areas, const struct rby_layout *l);
+raddr_t rby_scan_symbols(struct target *t, const struct rby_areas *areas, const struct rby_layout *l);
 
 /* find_scan.c: does VM -> main thread -> VM, main thread -> context -> main thread close? */
 enum rby_loop {

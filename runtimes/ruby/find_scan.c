@@ -20,8 +20,11 @@ static bool is_writable(const struct target *t, raddr_t at)
 	return m && (m->prot & PROT_WRITE);
 }
 
+/* True ends the search. */
+typedef bool scan_fn(void *arg, raddr_t at, const uint64_t *words, size_t left);
+
 /* True: ended by fn. The last words of a chunk are looked at with the next one. */
-static bool scan_range(struct target *t, raddr_t start, raddr_t end, uint64_t limit, rby_scan_fn *fn, void *arg)
+static bool scan_range(struct target *t, raddr_t start, raddr_t end, uint64_t limit, scan_fn *fn, void *arg)
 {
 	uint64_t words[CHUNK_WORDS];
 	const raddr_t step = sizeof(words) - AHEAD_WORDS * sizeof(*words);
@@ -38,22 +41,31 @@ static bool scan_range(struct target *t, raddr_t start, raddr_t end, uint64_t li
 	return false;
 }
 
-void rby_scan(struct target *t, struct image *img, uint64_t bias, rby_scan_fn *fn, void *arg)
+void rby_areas_of(struct image *img, uint64_t bias, struct rby_areas *ret)
 {
-	uint64_t limit = t->memory->calls + SCAN_READS_MAX, left = SCAN_BYTES_MAX;
 	const struct image_segment *segments;
 	size_t n = image_segments(img, &segments);
+	uint64_t left = SCAN_BYTES_MAX;
 
-	for (size_t i = 0; i < n; i++) {
+	ret->count = 0;
+	for (size_t i = 0; i < n && ret->count < AREAS_MAX; i++) {
 		uint64_t size = segments[i].mem_size < left ? segments[i].mem_size : left;
-		raddr_t start = (bias + segments[i].svma + 7) & ~7ull;
 
 		if (!(segments[i].flags & PF_W))
 			continue;
 		left -= size;
-		if (scan_range(t, start, (bias + segments[i].svma + size) & ~7ull, limit, fn, arg))
-			return;
+		ret->list[ret->count].start = (bias + segments[i].svma + 7) & ~7ull;
+		ret->list[ret->count++].end = (bias + segments[i].svma + size) & ~7ull;
 	}
+}
+
+static void scan(struct target *t, const struct rby_areas *areas, scan_fn *fn, void *arg)
+{
+	uint64_t limit = t->memory->calls + SCAN_READS_MAX;
+
+	for (size_t i = 0; i < areas->count; i++)
+		if (scan_range(t, areas->list[i].start, areas->list[i].end, limit, fn, arg))
+			return;
 }
 
 static bool closes(struct memory *m, const struct rby_layout *l, raddr_t vm)
@@ -94,11 +106,11 @@ static bool look_for_vm(void *arg, raddr_t at, const uint64_t *words, size_t lef
 	return true;
 }
 
-raddr_t rby_scan_vm(struct target *t, struct image *img, uint64_t bias, const struct rby_layout *l)
+raddr_t rby_scan_vm(struct target *t, const struct rby_areas *areas, const struct rby_layout *l)
 {
 	struct search s = {t, l, 0};
 
-	rby_scan(t, img, bias, look_for_vm, &s);
+	scan(t, areas, look_for_vm, &s);
 	return s.found;
 }
 
@@ -123,10 +135,10 @@ static bool look_for_symbols(void *arg, raddr_t at, const uint64_t *words, size_
 	return true;
 }
 
-raddr_t rby_scan_symbols(struct target *t, struct image *img, uint64_t bias, const struct rby_layout *l)
+raddr_t rby_scan_symbols(struct target *t, const struct rby_areas *areas, const struct rby_layout *l)
 {
 	struct search s = {t, l, 0};
 
-	rby_scan(t, img, bias, look_for_symbols, &s);
+	scan(t, areas, look_for_symbols, &s);
 	return s.found;
 }

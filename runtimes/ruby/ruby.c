@@ -50,11 +50,21 @@ static void about(void *instance, struct rt_about *ret)
 	snprintf(ret->lock, sizeof(ret->lock), "GVL");
 }
 
+/* Of a Ruby that was found while it started, the table of names may not have been there, or not in the maps. */
+static void find_symbols(struct rby *r, struct target *t)
+{
+	if (r->roots.symbols || r->symbol_searches == SEARCHES_MAX || failed(target_refresh_maps(t)))
+		return;
+	r->symbol_searches++;
+	r->roots.symbols = r->resolver.objects.symbols = rby_scan_symbols(t, &r->roots.areas, r->l);
+}
+
 static struct err resolve(void *instance, struct target *t, const struct raw_frame *frame, struct strings *strings,
 			  struct frame_info *ret)
 {
 	struct rby *r = instance;
 
+	find_symbols(r, t);
 	return rby_resolve(&r->resolver, &r->codes, t, frame, strings, ret);
 }
 

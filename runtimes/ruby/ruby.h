@@ -12,6 +12,7 @@ enum {
 	RACTORS_MAX = 256,
 	RBY_THREADS_MAX = 8192,
 	STATE_BYTES = 320, /* of a thread, from its place in the list to its last field of interest */
+	SEARCHES_MAX = 16, /* for the table of names */
 	HOLDERS = 2,	   /* lately seen lock holders that are remembered */
 };
 
@@ -53,6 +54,7 @@ struct rby {
 	uint32_t gc_flags;
 	struct rby_codes codes;
 	struct rby_resolver resolver;
+	uint32_t symbol_searches; /* since the first one found none */
 	struct memory_range *ranges; /* of this tick's read */
 	bool **valid;		     /* where to note, for each, that it came; entries may be NULL */
 	size_t range_count, range_cap, valid_cap;

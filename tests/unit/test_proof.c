@@ -168,9 +168,9 @@ static void what_a_second_read_keeps_finding_is_believed(void **state)
 
 	(void)state;
 	proof_init(&p);
-	witness(&p, "edcba", 5, 19);
+	witness(&p, "edcba", 5, 3); /* three times may be chance */
 	assert_int_equal(unproven(&p, "edcba", false), 5);
-	witness(&p, "edcba", 5, 1);
+	witness(&p, "edcba", 5, 60);
 	assert_int_equal(unproven(&p, "edcba", false), 0);
 	proof_free(&p);
 }

@@ -140,7 +140,7 @@ static void each_way_leads_to_the_same_vm(void **state)
 		assert_true(gc.vm_at[0] == roots.vm_at || gc.vm_at[1] == roots.vm_at);
 		assert_int_equal(gc.objspace_flags, roots.layout.objspace_flags);
 		assert_int_equal(gc.vm_objspace, roots.layout.vm_objspace);
-		vm = rby_scan_vm(l.t, l.img, bias, &roots.layout);
+		vm = rby_scan_vm(l.t, &roots.areas, &roots.layout);
 		assert_int_equal(vm, roots.vm_at);
 		live_close(&l);
 	}

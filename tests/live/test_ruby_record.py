@@ -1,0 +1,141 @@
+"""cspy record on Ruby: real programs, and what can't be read."""
+import os
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+import runtimes
+from cli import run
+
+SPIN = '''
+def hot(n)
+  i = 0
+  i += 1 while i < n
+end
+def main
+  loop { hot(20_000) }
+end
+$stdout.puts "ready"
+$stdout.flush
+main
+'''
+
+
+def ruby_command(ruby, program, *args):
+    return [*ruby.argv, '-e', program, *args]
+
+
+def folded(path):
+    return {line.rpartition(' ')[0]: int(line.rpartition(' ')[2]) for line in path.read_text().splitlines()}
+
+
+def test_time_goes_where_it_is_spent(ruby, cspy, target, tmp_path):
+    t = target(ruby_command(ruby, SPIN))
+    assert t.line() == 'ready'
+    out = tmp_path / 'out'
+    r = run(cspy, 'record', '-p', t.pid, '-d', '1', '-f', 'folded', '-o', out, '-q')
+    assert r.code == 0, r
+    stacks = folded(out)
+    assert sum(n for s, n in stacks.items() if 'Object#hot (-e:' in s) > 0.95 * sum(stacks.values()) > 50
+    assert all(s.startswith('<main> (-e:') for s in stacks)
+
+
+def test_a_program_is_started_and_followed_through_exec(ruby, cspy, tmp_path):
+    """As shims and bundler do: a shell that becomes ruby."""
+    out = tmp_path / 'out'
+    program = 'def busy; 2_000_000.times { |n| n + 1 }; end\n4.times { busy }; exit 3'
+    shell = 'exec "$@"'
+    r = run(cspy, 'record', '-f', 'folded', '-o', out, '-q', '--', '/bin/sh', '-c', shell, 'sh', *ruby_command(ruby, program))
+    assert r.code == 3, r  # the program's own status
+    assert any('Object#busy' in s for s in folded(out))
+
+
+def test_a_forked_worker_is_a_ruby(ruby, cspy, target, tmp_path):
+    t = target(ruby_command(ruby, SPIN.replace('main\n', '', 0).rstrip().rpartition('\n')[0] +
+                            '\npid = fork { main }\n$stdout.puts pid\n$stdout.flush\nsleep'))
+    assert t.line() == 'ready'
+    worker = int(t.line())
+    time.sleep(0.2)
+    r = run(cspy, 'dump', worker)
+    assert r.code == 0 and 'Object#main (-e:' in r.out, r
+    r = run(cspy, 'dump', t.pid)
+    assert r.code == 0 and 'Kernel#sleep' in r.out and 'Object#main' not in r.out, r
+
+
+def test_any_moment_of_start_and_end_gives_a_dump_or_a_line(ruby, cspy, tmp_path):
+    """Looked at ever later in its short life, to the end of it: never an abort, never a hang."""
+    seen = set()
+    for delay in range(0, 200, 8):
+        p = subprocess.Popen(ruby_command(ruby, 'require "set"; x = (1..20000).map { |n| [n] }; x = nil; at_exit { GC.start }'),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(delay / 1000)
+            r = run(cspy, 'dump', p.pid)
+            assert r.code in (0, 4, 5), r
+            assert r.code == 0 or len(r.lines) in (1, 2), r
+            seen.add(r.code)
+        finally:
+            p.kill()
+            p.wait()
+    assert 0 in seen
+
+
+def test_a_recording_ends_with_its_target(ruby, cspy, target, tmp_path):
+    t = target(ruby_command(ruby, SPIN.replace('loop {', '30.times {')))
+    assert t.line() == 'ready'
+    out = tmp_path / 'out'
+    r = run(cspy, 'record', '-p', t.pid, '-d', '20', '-f', 'folded', '-o', out, '-q')
+    assert r.code in (0, 5), r
+
+
+# ---- A real application ----
+
+def request(path, seconds):
+    """Load on a unix socket until the time is over."""
+    end = time.time() + seconds
+    while time.time() < end:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            s.sendall(b'GET /cart HTTP/1.0\r\nHost: shop\r\n\r\n')
+            while s.recv(65536):
+                pass
+
+
+def test_puma_under_load_shows_the_application(cspy, target, tmp_path):
+    with_puma = [r for r in runtimes.rubies() if os.path.exists((r.root or '') + '/usr/bin/puma')]
+    if not with_puma:
+        pytest.skip('no Ruby here has puma')
+    ruby = with_puma[0]
+    app = ruby.place('fixtures/targets/ruby/shop.ru')
+    inside = os.path.join(os.path.dirname(app), 'puma.sock')
+    outside = (ruby.root or '') + inside
+    t = target([*ruby.argv, '/usr/bin/puma', '-w', '1', '-t', '3:3', '-b', 'unix://' + inside, app],
+               env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'PWD': '/', 'HOME': '/'})
+    for _ in range(200):
+        if os.path.exists(outside):
+            break
+        time.sleep(0.1)
+    time.sleep(1)
+    children = open('/proc/%d/task/%d/children' % (t.pid, t.pid)).read().split()
+    assert len(children) == 1, t.stderr()
+    worker = int(children[0])
+    idle = tmp_path / 'idle'
+    r = run(cspy, 'record', '-p', worker, '-d', '1', '-f', 'folded', '-o', idle, '-q')
+    assert sum(folded(idle).values()) < 10, 'idle workers count as idle'
+    load = [threading.Thread(target=request, args=(outside, 4)) for _ in range(2)]
+    for thread in load:
+        thread.start()
+    out, svg = tmp_path / 'out', tmp_path / 'out.svg'
+    r = run(cspy, 'record', '-p', worker, '-d', '1.5', '-f', 'folded', '-o', out, '-q')
+    assert r.code == 0, r
+    r = run(cspy, 'record', '-p', worker, '-d', '1', '-o', svg, '-q')
+    assert r.code == 0, r
+    for thread in load:
+        thread.join()
+    stacks = folded(out)
+    own = sum(n for s, n in stacks.items() if 'Shop#call (shop.ru:' in s)
+    assert own > 0.5 * sum(stacks.values()) > 20, stacks
+    assert any('Shop#taxed (shop.ru:14)' in s and 'Integer#times' in s for s in stacks)
+    assert 'Shop#taxed' in svg.read_text()
