@@ -45,9 +45,9 @@ def test_time_goes_where_it_is_spent(ruby, cspy, target, tmp_path):
 def test_a_program_is_started_and_followed_through_exec(ruby, cspy, tmp_path):
     """As shims and bundler do: a shell that becomes ruby."""
     out = tmp_path / 'out'
-    program = 'def busy; 2_000_000.times { |n| n + 1 }; end\n4.times { busy }; exit 3'
+    program = 'def busy; 2_000_000.times { |n| n + 1 }; end\n20.times { busy }; exit 3'
     shell = 'exec "$@"'
-    r = run(cspy, 'record', '-f', 'folded', '-o', out, '-q', '--', '/bin/sh', '-c', shell, 'sh', *ruby_command(ruby, program))
+    r = run(cspy, 'record', '--blocking', '-f', 'folded', '-o', out, '-q', '--', '/bin/sh', '-c', shell, 'sh', *ruby_command(ruby, program))
     assert r.code == 3, r  # the program's own status
     assert any('Object#busy' in s for s in folded(out))
 

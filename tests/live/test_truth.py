@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 
 import pytest
 import runtimes
@@ -62,11 +63,11 @@ def record(cspy, pid, rate, seconds, options, folder):
         return f.read().split('\n'), json.load(g)
 
 
-def judged(judge, cspy, pid, options, folder):
+def judged(judge, cspy, pid, options, folder, scale):
     """(verdicts, samples taken, samples lost, a line that tells) of recordings at every rate."""
     total, taken, lost, told = Report(), 0, 0, []
     for rate, seconds in RATES:
-        lines, stats = record(cspy, pid, rate, seconds * SCALE, options, folder)
+        lines, stats = record(cspy, pid, rate, seconds * scale, options, folder)
         report = judge.folded(lines)
         total.counts.update(report.counts)
         for verdict, examples in report.examples.items():
@@ -78,23 +79,38 @@ def judged(judge, cspy, pid, options, folder):
     return total, taken, lost, '; '.join(told)
 
 
+def once_more(attempt):
+    """attempt(scale) -> what is wrong. A first failure is told, and has to show again in a recording three times as long."""
+    first = attempt(SCALE)
+    if not first:
+        return
+    warnings.warn('UNSTEADY, tried again with more time: ' + '; '.join(first))
+    again = attempt(3 * SCALE)
+    assert not again, '\n'.join(again)
+
+
 @pytest.mark.parametrize('program', PROGRAMS)
 def test_no_stack_is_impossible(python, target, cspy, judge, program, tmp_path):
     t = target(python, program_path(program), 600, preexec_fn=on_cpu(-1))
     assert t.line() == 'ready'
     judge = judge(program, python.version)
-    wrong = []
-    for mode in ('default', 'blocking', 'nonblocking'):
-        report, taken, lost, told = judged(judge, cspy, t.pid, [] if mode == 'default' else ['--' + mode], tmp_path)
-        print('%s %s %s: %s' % (python.name, program, mode, told))
-        bad = report.impossible + report.counts['no-root']
-        if bad > (allowed(NONBLOCKING, report.total) if mode == 'nonblocking' else 0):
-            wrong.append('%s: impossible: %s' % (mode, report))
-        if lost > allowed(LOST, taken):
-            wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
-        if report.total < 10:
-            wrong.append('%s: only %d samples' % (mode, report.total))
-    assert not wrong, '\n'.join(wrong)
+
+    def attempt(scale):
+        wrong = []
+        for mode in ('default', 'blocking', 'nonblocking'):
+            options = [] if mode == 'default' else ['--' + mode]
+            report, taken, lost, told = judged(judge, cspy, t.pid, options, tmp_path, scale)
+            print('%s %s %s: %s' % (python.name, program, mode, told))
+            bad = report.impossible + report.counts['no-root']
+            if bad > (allowed(NONBLOCKING, report.total) if mode == 'nonblocking' else 0):
+                wrong.append('%s: impossible: %s' % (mode, report))
+            if lost > allowed(LOST, taken):
+                wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
+            if report.total < 10:
+                wrong.append('%s: only %d samples' % (mode, report.total))
+        return wrong
+
+    once_more(attempt)
 
 
 # ---- The judge is judged: what an interpreter traces is legal, and what is spliced from it is not ----
