@@ -59,7 +59,8 @@ def times(ours, theirs, key):
 
 def ratios(rows):
     found = {(r['python'], r['mode'], r['rate'], r['tool']): r for r in rows if 'error' not in r}
-    head = '%-7s %5s  %-40s %9s %9s %9s %14s %14s' % ('mode', 'rate', 'of', 'samples/s', 'CPU', 'memory', 'slower %', 'impossible %')
+    head = '%-7s %5s  %-40s %9s %9s %9s %16s %16s' % (
+        'mode', 'rate', 'of', 'samples/s', 'CPU', 'memory', 'slower %', 'impossible %')
     text = ['Ratios in this run (samples/s: more is better; CPU a sample and memory: less is better)', head]
     for (python, mode, rate, tool), ours in found.items():
         for mine, other in PAIRS:
@@ -67,7 +68,7 @@ def ratios(rows):
             if tool != mine or not theirs:
                 continue
             pair = ['%s : %s' % (cell(ours, k, d), cell(theirs, k, d)) for k, d in (('slower', 1), ('impossible', 3))]
-            text.append('%-7s %5s  %-40s %9s %9s %9s %14s %14s' % (
+            text.append('%-7s %5s  %-40s %9s %9s %9s %16s %16s' % (
                 mode, rate, '%s / %s' % (mine, other), times(ours, theirs, 'per_second'), times(ours, theirs, 'cpu_us'),
                 times(ours, theirs, 'memory_mb'), *pair))
     return '\n'.join(text) if len(text) > 2 else 'No ratios: cspy and a peer are needed in one run.'

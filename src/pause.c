@@ -83,10 +83,12 @@ static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 		uint64_t waited;
 
 		if (got == th->tid) {
+			if (!accept_stop(th, status))
+				return err_at(ERR_GONE, 0, "stopping a thread");
 			/* Until now it ran on, or waited for a CPU. */
 			if (!p->since_ns)
 				p->since_ns = clock_now();
-			return accept_stop(th, status) ? OK : err_at(ERR_GONE, 0, "stopping a thread");
+			return OK;
 		}
 		if (got < 0 && errno != EINTR)
 			return err_errno(errno, "stopping a thread");

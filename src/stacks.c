@@ -28,6 +28,7 @@ struct raw_stack *raw_stacks_push(struct raw_stacks *s)
 	struct raw_stack *stack;
 
 	xgrow(&s->list, &s->cap, s->count + 1, sizeof(*s->list));
+	xgrow(&s->frames, &s->frame_cap, s->used + 1, sizeof(*s->frames)); /* so that frames[first] is a place */
 	stack = &s->list[s->count++];
 	memset(stack, 0, sizeof(*stack)); /* the last tick's lies there */
 	stack->first = (uint32_t)s->used;

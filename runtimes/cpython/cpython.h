@@ -23,6 +23,7 @@ struct cpy_interp {
 	raddr_t threads_head; /* as known */
 	raddr_t head_now;     /* as read lately */
 	uint8_t lock[2][GIL_BYTES];
+	bool lock_valid[2];
 	uint32_t collecting;
 };
 
@@ -53,6 +54,7 @@ struct cpy {
 	struct cpy_thread *spare; /* the list before this one: its room is used for the next */
 	size_t spare_cap;
 	raddr_t current[2];  /* the word at roots.gil_current, first and last in the tick */
+	bool current_valid[2];
 	uint32_t collecting; /* the process-wide flag */
 	struct pages pages;
 	struct codes codes;

@@ -9,6 +9,7 @@ static const uint64_t SLOW_NS = 1000 * 1000;
 static const uint64_t DISCOVER_NS = 1000 * 1000 * 1000ull;
 
 enum { GAP_WINDOW = 16 };
+static const raddr_t UNKNOWN = 1; /* no thread state's address */
 
 void cpy_range(struct cpy *c, raddr_t at, void *buf, size_t len, bool *valid)
 {
@@ -60,13 +61,16 @@ void cpy_sample_init(struct cpy *c)
 
 static void plan_lock(struct cpy *c, int which)
 {
-	if (c->roots.gil_current)
-		cpy_range(c, c->roots.gil_current, &c->current[which], 8, NULL);
+	if (c->roots.gil_current) {
+		c->current_valid[which] = false;
+		cpy_range(c, c->roots.gil_current, &c->current[which], 8, &c->current_valid[which]);
+	}
 	for (size_t i = 0; i < c->interp_count; i++) {
 		struct cpy_interp *in = &c->interps[i];
 
+		in->lock_valid[which] = false;
 		if (in->gil)
-			cpy_range(c, in->gil + c->gil_low, in->lock[which], c->gil_len, NULL);
+			cpy_range(c, in->gil + c->gil_low, in->lock[which], c->gil_len, &in->lock_valid[which]);
 	}
 }
 
@@ -139,15 +143,18 @@ static struct err read_all(struct cpy *c, struct target *t, size_t codes_from, b
 	return OK;
 }
 
-/* The thread state that holds the lock of this interpreter, as the first or last word of the tick says. */
+/* The thread state that holds the lock of this interpreter, as the first or last word of the tick says; UNKNOWN where
+ * that word could not be read. */
 static raddr_t holder_of(const struct cpy *c, const struct cpy_interp *in, int which)
 {
 	uint32_t locked;
 
 	if (c->roots.gil_current)
-		return c->current[which];
+		return c->current_valid[which] ? c->current[which] : UNKNOWN;
 	if (!in->gil)
 		return 0;
+	if (!in->lock_valid[which])
+		return UNKNOWN;
 	memcpy(&locked, in->lock[which] + (uint32_t)c->l->gil_locked - c->gil_low, sizeof(locked));
 	return locked == 1 ? cpy_word(in->lock[which] + (uint32_t)c->l->gil_holder - c->gil_low) : 0;
 }
