@@ -203,20 +203,24 @@ static bool has_struct(struct structs *s, const char *name)
 	return structs_find(s, name, strlen(name)) != NULL;
 }
 
-/* Frame owners from this one up are no Python frames: the one after FRAME_OWNED_BY_FRAME_OBJECT. */
+/* Frame owners from this one up are no Python frames: the one after FRAME_OWNED_BY_FRAME_OBJECT, if there is one. */
 static unsigned owner_skip(struct structs *s)
 {
 	Dwarf_Die *e = structs_find(s, "_frameowner", strlen("_frameowner")), die;
 	Dwarf_Attribute a;
-	Dwarf_Word value;
-	if (e && dwarf_child(e, &die) == 0)
-		do {
-			const char *name = dwarf_diename(&die);
-			if (name && strcmp(name, "FRAME_OWNED_BY_FRAME_OBJECT") == 0 &&
-			    dwarf_attr(&die, DW_AT_const_value, &a) && dwarf_formudata(&a, &value) == 0)
-				return (unsigned)value + 1;
-		} while (dwarf_siblingof(&die, &die) == 0);
-	return has(s, "_PyInterpreterFrame.owner") ? 3 : 0;
+	Dwarf_Word value, last = 0, largest = 0;
+	if (!e || dwarf_child(e, &die) != 0)
+		return has(s, "_PyInterpreterFrame.owner") ? 3 : 0;
+	do {
+		const char *name = dwarf_diename(&die);
+		if (!name || !dwarf_attr(&die, DW_AT_const_value, &a) || dwarf_formudata(&a, &value) != 0)
+			continue;
+		if (strcmp(name, "FRAME_OWNED_BY_FRAME_OBJECT") == 0)
+			last = value;
+		if (value > largest)
+			largest = value;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return largest > last ? (unsigned)last + 1 : 0;
 }
 
 /* A reference on the interpreter's stack is a struct of tagged bits, where it is no plain pointer. */

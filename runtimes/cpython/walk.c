@@ -185,10 +185,31 @@ static bool is_popped(const struct cpy *c, const struct cpy_thread *th, raddr_t 
 	return chunk && at >= top && at >= chunk && at - chunk < th->copies.chunks[th->copies.chunk_count - 1].size;
 }
 
-/* The frame at `at` belongs to native code that runs the interpreter: the one above it was entered from there. */
-static bool is_sentinel(const struct cpy_layout *l, const uint8_t *frame)
+static bool in_chunks(const struct copies *k, raddr_t at)
 {
-	return l->owner_skip && frame[l->frame_owner] >= l->owner_skip;
+	for (size_t i = 0; i < k->chunk_count; i++)
+		if (at >= k->chunks[i].at && at - k->chunks[i].at < k->chunks[i].size)
+			return true;
+	return false;
+}
+
+enum owner { PYTHON, NATIVE, NONSENSE };
+
+/*
+ * Whose frame is it? Native code that runs the interpreter has frames of its own (the Python frame above it was entered
+ * from there); they lie on its stack or in the thread state. Other owners than a thread or a generator are none that a
+ * running frame can have.
+ */
+static enum owner owner_of(const struct cpy *c, const struct cpy_thread *th, const uint8_t *frame, raddr_t at)
+{
+	const struct cpy_layout *l = c->l;
+	uint8_t owner = cpy_has(l->frame_owner) ? frame[l->frame_owner] : 0;
+
+	if (owner <= 1)
+		return PYTHON;
+	if (l->owner_skip && owner >= l->owner_skip && owner <= l->owner_skip + 1 && !in_chunks(&th->copies, at))
+		return NATIVE;
+	return NONSENSE;
 }
 
 /* Up to 3.10 a frame knows whether it runs; one that was left, and freed perhaps, does not. */
@@ -218,7 +239,7 @@ static bool is_root(const struct cpy *c, const struct cpy_thread *th, const uint
 	const struct chunk *first = th->copies.chunk_count ? &th->copies.chunks[0] : NULL;
 	raddr_t base;
 
-	if (l->frames == FRAMES_HEAP || is_sentinel(l, frame))
+	if (l->frames == FRAMES_HEAP || owner_of(c, th, frame, at) == NATIVE)
 		return true;
 	if (!cpy_has(l->frame_is_entry) || !frame[l->frame_is_entry])
 		return false;
@@ -240,16 +261,18 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 	for (; at && budget; budget--) {
 		const uint8_t *frame = is_popped(c, th, at) ? NULL : frame_at(c, th, t, at);
 		struct raw_frame f = { .at = at };
+		enum owner owner;
 		raddr_t back;
 
 		if (!frame)
 			return err_at(ERR_FAULT, at, "reading a frame");
+		owner = owner_of(c, th, frame, at);
 		back = cpy_word(frame + l->frame_back);
 		f.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask;
-		if (is_sentinel(l, frame)) {
+		if (owner == NATIVE) {
 			mark_entry(out);
 		} else if ((f.code && is_executing(l, frame)) || stack->count) {
-			if (!f.code || !is_executing(l, frame) || !cpy_position(l, f.code, frame, &f.pos))
+			if (owner != PYTHON || !f.code || !is_executing(l, frame) || !cpy_position(l, f.code, frame, &f.pos))
 				return err_at(ERR_CORRUPT, at, "reading a frame");
 			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
 				f.flags |= RAW_FRAME_ENTRY;

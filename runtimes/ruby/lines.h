@@ -7,21 +7,20 @@
 
 /* From this instruction on, until the next run's. */
 struct rby_line {
-  uint32_t pos; /* word in the iseq */
-  int32_t line;
+	uint32_t pos; /* word in the iseq */
+	int32_t line;
 };
 
 struct rby_lines {
-  struct rby_line *list;
-  size_t count, cap;
+	struct rby_line *list;
+	size_t count, cap;
 };
 
 void rby_lines_free(struct rby_lines *t);
 /* Reads and unpacks the table of the iseq with this body, which has so many
  * words. */
-MUST_CHECK struct err rby_lines_read(struct memory *m,
-                                     const struct rby_layout *l, raddr_t body,
-                                     uint32_t words, struct rby_lines *ret);
+MUST_CHECK struct err rby_lines_read(struct memory *m, const struct rby_layout *l, raddr_t body, uint32_t words,
+				     struct rby_lines *ret);
 /* `pos` is the word after the instruction, as a frame's pc has it. 0: none. */
 uint32_t rby_line_at(const struct rby_lines *t, uint64_t pos);
 

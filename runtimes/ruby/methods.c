@@ -7,40 +7,39 @@
 enum { ENVS_MAX = 256 }; /* blocks within blocks */
 
 struct asking {
-  struct rby *r;
-  struct memory *m;
-  struct rby_stack *stack;
+	struct rby *r;
+	struct memory *m;
+	struct rby_stack *stack;
 };
 
 /* A method entry, or what leads to one. 0: neither. */
-static raddr_t method_in(const struct asking *a, raddr_t at, bool may_lead) {
-  uint64_t flags;
+static raddr_t method_in(const struct asking *a, raddr_t at, bool may_lead)
+{
+	uint64_t flags;
 
-  if (!at || at % 8 || failed(memory_u64(a->m, at, &flags)) ||
-      (flags & TYPE_MASK) != TYPE_IMEMO)
-    return 0;
-  switch (flags >> IMEMO_SHIFT & IMEMO_MASK) {
-  case IMEMO_METHOD:
-    return at;
-  case IMEMO_SVAR:
-    if (may_lead && !failed(memory_ptr(a->m, at + SVAR_METHOD, &at)))
-      return method_in(a, at, false);
-    return 0;
-  default:
-    return 0;
-  }
+	if (!at || at % 8 || failed(memory_u64(a->m, at, &flags)) || (flags & TYPE_MASK) != TYPE_IMEMO)
+		return 0;
+	switch (flags >> IMEMO_SHIFT & IMEMO_MASK) {
+	case IMEMO_METHOD:
+		return at;
+	case IMEMO_SVAR:
+		if (may_lead && !failed(memory_ptr(a->m, at + SVAR_METHOD, &at)))
+			return method_in(a, at, false);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 /* Is this method the one whose iseq is `local`? */
-static bool is_of(const struct asking *a, raddr_t method, raddr_t local) {
-  raddr_t definition, iseq;
-  uint64_t type;
+static bool is_of(const struct asking *a, raddr_t method, raddr_t local)
+{
+	raddr_t definition, iseq;
+	uint64_t type;
 
-  return !failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) &&
-         !failed(memory_u64(a->m, definition, &type)) &&
-         (type & METHOD_TYPE_MASK) == METHOD_ISEQ &&
-         !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) &&
-         iseq == local;
+	return !failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) &&
+	       !failed(memory_u64(a->m, definition, &type)) && (type & METHOD_TYPE_MASK) == METHOD_ISEQ &&
+	       !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) && iseq == local;
 }
 
 /*
@@ -48,85 +47,83 @@ static bool is_of(const struct asking *a, raddr_t method, raddr_t local) {
  * made a method has an entry of its own on the way. 0: not found, since the
  * stack has changed meanwhile.
  */
-static raddr_t method_of(const struct asking *a, raddr_t ep, raddr_t local) {
-  uint64_t env[ENV_WORDS];
+static raddr_t method_of(const struct asking *a, raddr_t ep, raddr_t local)
+{
+	uint64_t env[ENV_WORDS];
 
-  for (int i = 0; i < ENVS_MAX; i++) {
-    raddr_t found;
+	for (int i = 0; i < ENVS_MAX; i++) {
+		raddr_t found;
 
-    if (!rby_stack_env(a->stack, a->m, ep, env))
-      return 0;
-    found = method_in(a, env[0], env[2] & ENV_LOCAL);
-    if (found && is_of(a, found, local))
-      return found;
-    if (env[2] & ENV_LOCAL)
-      return 0;
-    ep = env[1] & ~3ull;
-  }
-  return 0;
+		if (!rby_stack_env(a->stack, a->m, ep, env))
+			return 0;
+		found = method_in(a, env[0], env[2] & ENV_LOCAL);
+		if (found && is_of(a, found, local))
+			return found;
+		if (env[2] & ENV_LOCAL)
+			return 0;
+		ep = env[1] & ~3ull;
+	}
+	return 0;
 }
 
 /* The iseq of the method around this one; 0: it is in none, but in a class body
  * or a file. */
-static bool local_of(const struct asking *a, const struct rby_code *code,
-                     raddr_t *ret) {
-  raddr_t body;
-  uint32_t type;
+static bool local_of(const struct asking *a, const struct rby_code *code, raddr_t *ret)
+{
+	raddr_t body;
+	uint32_t type;
 
-  if (failed(
-          memory_ptr(a->m, code->body + (raddr_t)a->r->l->body_local, ret)) ||
-      failed(memory_ptr(a->m, *ret + ISEQ_BODY, &body)) ||
-      failed(memory_u32(a->m, body, &type)))
-    return false;
-  if (type != ISEQ_METHOD)
-    *ret = 0;
-  return true;
+	if (failed(memory_ptr(a->m, code->body + (raddr_t)a->r->l->body_local, ret)) ||
+	    failed(memory_ptr(a->m, *ret + ISEQ_BODY, &body)) || failed(memory_u32(a->m, body, &type)))
+		return false;
+	if (type != ISEQ_METHOD)
+		*ret = 0;
+	return true;
 }
 
 /* False: not found out yet. */
-static bool ask(const struct asking *a, struct rby_code *code,
-                const struct raw_frame *f) {
-  const uint8_t *frame = rby_stack_frame(a->stack, a->r->l, f->at);
-  raddr_t local;
+static bool ask(const struct asking *a, struct rby_code *code, const struct raw_frame *f)
+{
+	const uint8_t *frame = rby_stack_frame(a->stack, a->r->l, f->at);
+	raddr_t local;
 
-  code->asked++;
-  if (!frame || !local_of(a, code, &local))
-    return code->asked == METHOD_ASKS;
-  if (local)
-    code->method = method_of(a, rby_word(frame + FRAME_EP), local);
-  if (local && !code->method)
-    return code->asked == METHOD_ASKS;
-  code->asked = METHOD_KNOWN;
-  return true;
+	code->asked++;
+	if (!frame || !local_of(a, code, &local))
+		return code->asked == METHOD_ASKS;
+	if (local)
+		code->method = method_of(a, rby_word(frame + FRAME_EP), local);
+	if (local && !code->method)
+		return code->asked == METHOD_ASKS;
+	code->asked = METHOD_KNOWN;
+	return true;
 }
 
 /* Ask about the frames of one stack. False: one has to be met again to be
  * named. */
-static bool ask_stack(struct asking *a, const struct raw_frame *frames,
-                      uint32_t n) {
-  for (uint32_t k = 0; k < n; k++) {
-    struct rby_code *code;
+static bool ask_stack(struct asking *a, const struct raw_frame *frames, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		struct rby_code *code;
 
-    if (frames[k].pos == RBY_POS_C || frames[k].pos == RBY_POS_GC)
-      continue;
-    code = rby_codes_find(&a->r->codes, frames[k].code);
-    if (code && code->asked < METHOD_ASKS && !ask(a, code, &frames[k]))
-      return false;
-  }
-  return true;
+		if (frames[k].pos == RBY_POS_C || frames[k].pos == RBY_POS_GC)
+			continue;
+		code = rby_codes_find(&a->r->codes, frames[k].code);
+		if (code && code->asked < METHOD_ASKS && !ask(a, code, &frames[k]))
+			return false;
+	}
+	return true;
 }
 
-void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out) {
-  if (!r->codes.unasked)
-    return;
-  for (size_t i = 0; i < out->count; i++) {
-    struct raw_stack *stack = &out->list[i];
-    struct rby_thread *th = rby_thread_at(r, stack->state_at);
-    struct asking a = {r, t->memory, &th->stack};
+void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out)
+{
+	if (!r->codes.unasked)
+		return;
+	for (size_t i = 0; i < out->count; i++) {
+		struct raw_stack *stack = &out->list[i];
+		struct rby_thread *th = rby_thread_at(r, stack->state_at);
+		struct asking a = { r, t->memory, &th->stack };
 
-    if (!failed(stack->err) &&
-        !ask_stack(&a, &out->frames[stack->first], stack->count))
-      stack->err =
-          err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
-  }
+		if (!failed(stack->err) && !ask_stack(&a, &out->frames[stack->first], stack->count))
+			stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
+	}
 }

@@ -10,63 +10,62 @@
 #include "stack.h"
 
 enum {
-  RACTORS_MAX = 256,
-  RBY_THREADS_MAX = 8192,
-  STATE_BYTES = 320, /* of a thread, from its place in the list to its last
-                        field of interest */
-  SEARCHES_MAX = 16, /* for the table of names */
-  HOLDERS = 2,       /* lately seen lock holders that are remembered */
+	RACTORS_MAX = 256,
+	RBY_THREADS_MAX = 8192,
+	STATE_BYTES = 320, /* of a thread, from its place in the list to its last
+			      field of interest */
+	SEARCHES_MAX = 16, /* for the table of names */
+	HOLDERS = 2,	   /* lately seen lock holders that are remembered */
 };
 
 /* A ractor; to 2.7 the VM, which has the only list of threads. */
 struct rby_ractor {
-  raddr_t at;
-  raddr_t list;     /* head of the list of its threads */
-  raddr_t lock_at;  /* the word that holds the lock's owner; 0: not known */
-  raddr_t owner[2]; /* that word, first and last in the tick */
-  raddr_t first;    /* the first thread, as known */
-  raddr_t first_now;
-  raddr_t next; /* in the list of ractors, as known */
-  raddr_t next_now;
-  raddr_t holders[HOLDERS]; /* threads, newest first */
+	raddr_t at;
+	raddr_t list;	  /* head of the list of its threads */
+	raddr_t lock_at;  /* the word that holds the lock's owner; 0: not known */
+	raddr_t owner[2]; /* that word, first and last in the tick */
+	raddr_t first;	  /* the first thread, as known */
+	raddr_t first_now;
+	raddr_t next; /* in the list of ractors, as known */
+	raddr_t next_now;
+	raddr_t holders[HOLDERS]; /* threads, newest first */
 };
 
 struct rby_thread {
-  raddr_t at;
-  uint32_t ractor;
-  raddr_t native; /* rb_native_thread, as known */
-  raddr_t
-      native_last; /* the word that points to it, as it was last in the tick */
-  uint64_t pthread;
-  pid_t ns_tid;
-  bool valid; /* its state was read in this tick */
-  uint8_t state[STATE_BYTES];
-  struct rby_stack stack;
+	raddr_t at;
+	uint32_t ractor;
+	raddr_t native;	     /* rb_native_thread, as known */
+	raddr_t native_last; /* the word that points to it, as it was last in the tick */
+	uint64_t pthread;
+	pid_t ns_tid;
+	bool valid; /* its state was read in this tick */
+	uint8_t state[STATE_BYTES];
+	struct rby_stack stack;
 };
 
 struct rby {
-  struct rby_roots roots;
-  const struct rby_layout *l; /* = &roots.layout */
-  uint32_t state_len;
-  struct rby_ractor *ractors;
-  size_t ractor_count, ractor_cap;
-  raddr_t first_ractor, first_ractor_now;
-  raddr_t vm_now;
-  struct rby_thread *threads;
-  size_t thread_count, thread_cap;
-  uint32_t gc_flags;
-  struct rby_codes codes;
-  struct rby_resolver resolver;
-  uint32_t symbol_searches;    /* since the first one found none */
-  struct memory_range *ranges; /* of this tick's read */
-  bool **valid; /* where to note, for each, that it came; entries may be NULL */
-  size_t range_count, range_cap, valid_cap;
-  const struct rt_look *look; /* this tick's; borrowed */
-  uint32_t tick;
-  uint64_t slow_ns;       /* when what seldom changes was read last */
-  uint64_t discovered_ns; /* when the lists were walked last */
-  int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct
-                             pthread; NO_FIELD: not known */
+	struct rby_roots roots;
+	const struct rby_layout *l; /* = &roots.layout */
+	uint32_t state_len;
+	struct rby_ractor *ractors;
+	size_t ractor_count, ractor_cap;
+	raddr_t first_ractor, first_ractor_now;
+	raddr_t vm_now;
+	struct rby_thread *threads;
+	size_t thread_count, thread_cap;
+	uint32_t gc_flags;
+	struct rby_codes codes;
+	struct rby_resolver resolver;
+	uint32_t symbol_searches;    /* since the first one found none */
+	struct memory_range *ranges; /* of this tick's read */
+	bool **valid;		     /* where to note, for each, that it came; entries may be NULL */
+	size_t range_count, range_cap, valid_cap;
+	const struct rt_look *look; /* this tick's; borrowed */
+	uint32_t tick;
+	uint64_t slow_ns;	/* when what seldom changes was read last */
+	uint64_t discovered_ns; /* when the lists were walked last */
+	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct
+				   pthread; NO_FIELD: not known */
 };
 
 /* threads.c: walk the lists of ractors and threads afresh. */
@@ -80,10 +79,8 @@ void rby_thread_native(struct rby *r, struct target *t, struct rby_thread *th);
 
 /* sample.c */
 void rby_sample_init(struct rby *r);
-struct err rby_sample(void *instance, struct target *t,
-                      const struct rt_look *look, struct raw_stacks *out);
-struct err rby_mutators(void *instance, struct target *t, pid_t *ns_tids,
-                        size_t cap, size_t *ret);
+struct err rby_sample(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out);
+struct err rby_mutators(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret);
 /* One more range for this tick's read; *valid (may be NULL) becomes true when
  * it came. */
 void rby_range(struct rby *r, raddr_t at, void *buf, size_t len, bool *valid);
@@ -94,29 +91,28 @@ void rby_plan_thread(struct rby *r, struct rby_thread *th);
 void rby_plan_again(struct rby *r, struct rby_thread *th);
 /* How many frames of the stack pushed last, from the root on, the second read
  * showed again. */
-uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th,
-                    const struct raw_stacks *out);
+uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const struct raw_stacks *out);
 
 /* walk.c: from the copies of this tick to the frames of the stack pushed last.
  */
-struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t,
-                    struct raw_stacks *out);
+struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, struct raw_stacks *out);
 
 /* methods.c: of code that is new, the method that it belongs to, as its frames
  * tell. Stacks that don't get an error. */
 void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out);
 
-static inline uint64_t rby_word(const uint8_t *p) {
-  uint64_t v;
+static inline uint64_t rby_word(const uint8_t *p)
+{
+	uint64_t v;
 
-  __builtin_memcpy(&v, p, sizeof(v));
-  return v;
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
 }
 
 /* A field of the thread as read in this tick; 0 where the version has none. */
-static inline uint64_t rby_state_word(const struct rby_thread *th,
-                                      int32_t field) {
-  return rby_has(field) ? rby_word(th->state + field) : 0;
+static inline uint64_t rby_state_word(const struct rby_thread *th, int32_t field)
+{
+	return rby_has(field) ? rby_word(th->state + field) : 0;
 }
 
 #endif

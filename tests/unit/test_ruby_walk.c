@@ -57,7 +57,8 @@ struct live {
 	pid_t pid;
 	struct target *t;
 	struct image *img;
-	const struct mapping *at;
+	const struct mapping *at; /* a copy: looking for names refreshes the maps */
+	struct mapping kept;
 	void *instance;
 };
 
@@ -97,8 +98,12 @@ static void live_open(const struct ruby *r, struct live *l)
 		if (!l->at->inode || l->at->path[0] != '/' || failed(target_open_mapping(l->t, l->at, &fd)) ||
 		    failed(image_open(fd, l->at->path, &l->img)))
 			continue;
-		if (!failed(runtime_ruby.attach(l->t, l->at, l->img, why, sizeof(why), &l->instance)))
+		if (!failed(runtime_ruby.attach(l->t, l->at, l->img, why, sizeof(why), &l->instance))) {
+			l->kept = *l->at;
+			l->kept.path = xstrdup(l->at->path);
+			l->at = &l->kept;
 			return;
+		}
 		image_close(l->img);
 		l->img = NULL;
 	}
@@ -113,6 +118,7 @@ static void live_close(struct live *l)
 	waitpid(l->pid, NULL, 0);
 	image_close(l->img);
 	target_close(l->t);
+	free((char *)l->kept.path);
 }
 
 static void each_way_leads_to_the_same_vm(void **state)
