@@ -62,17 +62,15 @@ static void print_quality(FILE *out, const struct profile *p)
 	uint64_t failures = stats_failed(s);
 	const char *comma = "";
 
-	if (s->torn)
-		fprintf(out,
-			"cspy: %" PRIu64 " stacks changed while they were read; %" PRIu64
-			" of them (%.2f %% of all) are cut\n",
-			s->torn, s->cut, 100 * share((double)s->cut, (double)s->samples));
+	if (s->cut)
+		fprintf(out, "cspy: %" PRIu64 " samples (%.2f %%) changed while they were read, and end in [cut]\n", s->cut,
+			100 * share((double)s->cut, (double)s->samples));
 	if (s->deep)
-		fprintf(out, "cspy: %" PRIu64 " stacks were deeper than --depth and lack their roots\n", s->deep);
+		fprintf(out, "cspy: %" PRIu64 " samples were deeper than --depth, and begin with [deeper]\n", s->deep);
 	if (s->reused)
-		fprintf(out, "cspy: %" PRIu64 " stacks dropped: their code was replaced\n", s->reused);
+		fprintf(out, "cspy: %" PRIu64 " more were dropped: their code was replaced\n", s->reused);
 	if (failures) {
-		fprintf(out, "cspy: %" PRIu64 " stacks failed (%.2f %%): ", failures,
+		fprintf(out, "cspy: %" PRIu64 " more failed (%.2f %%): ", failures,
 			100 * share((double)failures, (double)(s->samples + failures)));
 		for (size_t i = 0; i < ERR_CODES; i++) {
 			if (!s->failed[i])
@@ -83,10 +81,8 @@ static void print_quality(FILE *out, const struct profile *p)
 		fputc('\n', out);
 	}
 	if (s->lean > 0.01)
-		fprintf(out,
-			"cspy: unpaused samples leaned by %.1f points (%s); the weights are corrected for "
-			"it\n",
-			100 * s->lean, strings_get(frames_strings(p->frames), s->lean_function));
+		fprintf(out, "cspy: weights corrected by the paused samples: %s was off by %.1f points\n",
+			strings_get(frames_strings(p->frames), s->lean_function), 100 * s->lean);
 }
 
 void stats_print(FILE *out, const struct profile *p)

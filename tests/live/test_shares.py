@@ -119,7 +119,7 @@ def test_shares_are_what_the_program_measured(python, target, cspy, program, mod
         print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
         return off
 
-    once_more(attempt)
+    once_more(attempt, 3)
 
 
 def test_a_storm_of_short_calls_has_the_shares_that_pausing_gives(python, target, cspy, tmp_path):
@@ -143,4 +143,4 @@ def test_a_storm_of_short_calls_has_the_shares_that_pausing_gives(python, target
         print('%s storm, %d and %d samples: %s' % (python.name, n, stats['samples'], ', '.join(told)))
         return wrong
 
-    once_more(attempt)
+    once_more(attempt, 3)

@@ -79,13 +79,13 @@ def judged(judge, cspy, pid, options, folder, scale):
     return total, taken, lost, '; '.join(told)
 
 
-def once_more(attempt):
-    """attempt(scale) -> what is wrong. A first failure is told, and has to show again in a recording three times as long."""
+def once_more(attempt, longer):
+    """attempt(scale) -> what is wrong. A first failure is told, and has to show again in so much longer a recording."""
     first = attempt(SCALE)
     if not first:
         return
     warnings.warn('UNSTEADY, tried again with more time: ' + '; '.join(first))
-    again = attempt(3 * SCALE)
+    again = attempt(longer * SCALE)
     assert not again, '\n'.join(again)
 
 
@@ -110,7 +110,7 @@ def test_no_stack_is_impossible(python, target, cspy, judge, program, tmp_path):
                 wrong.append('%s: only %d samples' % (mode, report.total))
         return wrong
 
-    once_more(attempt)
+    once_more(attempt, 10)
 
 
 # ---- The judge is judged: what an interpreter traces is legal, and what is spliced from it is not ----
