@@ -37,6 +37,7 @@ void rby_codes_free(struct rby_codes *c)
 		forget_all(c);
 	free(c->list);
 	free(c->trusted);
+	free(c->ranges);
 }
 
 static struct rby_code *slot_of(struct rby_code *list, size_t cap, raddr_t code)
@@ -259,16 +260,46 @@ static void look(struct memory *m, struct rby_parts *list, size_t n, bool *ok)
 		ok[i] = ok[i] && (!list[i].label || ranges[i].len);
 }
 
+/* The parts of n code objects that were met before are likely where they were: one step. False: one of them is not. */
+static bool look_again(struct rby_codes *c, struct memory *m, struct rby_parts *list, size_t n)
+{
+	struct memory_range *ranges;
+	size_t count = 0;
+
+	xgrow(&c->ranges, &c->range_cap, n * 3, sizeof(*c->ranges));
+	ranges = c->ranges;
+	for (size_t i = 0; i < n; i++) {
+		const struct rby_code *e = entry_of(c, list[i].code);
+
+		if (!e->stamp)
+			return false;
+		list[i].body = e->body;
+		list[i].label = e->label;
+		ranges[count++] = (struct memory_range){ e->code, list[i].head, HEAD_BYTES };
+		ranges[count++] =
+			(struct memory_range){ e->body, list[i].body_bytes, e->label ? BODY_BYTES : HEAD_BYTES };
+		if (e->label)
+			ranges[count++] = (struct memory_range){ e->label, list[i].label_bytes, HEAD_BYTES };
+	}
+	if (failed(memory_readv(m, ranges, count, NULL)))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (body_in(&list[i]) != list[i].body || label_in(&list[i]) != list[i].label)
+			return false;
+	return true;
+}
+
 static void look_at_unknown(struct rby_codes *c, struct memory *m, struct rby_parts *list, size_t n, uint32_t tick,
 			    uint64_t now_ns)
 {
-	bool ok[BATCH];
+	bool ok[BATCH], again = look_again(c, m, list, n);
 
-	look(m, list, n, ok);
+	if (!again)
+		look(m, list, n, ok);
 	for (size_t i = 0; i < n; i++) {
 		struct rby_code *e = entry_of(c, list[i].code);
 
-		if (ok[i])
+		if (again || ok[i])
 			set_stamp(e, &list[i], tick, now_ns);
 		else
 			e->stamp = 0;

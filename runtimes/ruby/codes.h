@@ -45,7 +45,7 @@ struct rby_code {
 	bool trusted, planned;
 };
 
-enum { METHOD_ASKS = 32, METHOD_KNOWN = 255 };
+enum { METHOD_ASKS = 250, METHOD_KNOWN = 255 };
 
 struct rby_codes {
 	const struct rby_layout *l;
@@ -55,6 +55,8 @@ struct rby_codes {
 	size_t trusted_count, trusted_cap;
 	struct rby_parts young[YOUNG_MAX]; /* read with this tick */
 	size_t young_count;
+	struct memory_range *ranges;
+	size_t range_cap;
 	bool unasked; /* a stack of this tick has code whose method is not known yet */
 };
 
