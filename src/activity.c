@@ -71,8 +71,8 @@ bool activity_active(struct activity *a, struct target *t, const struct raw_stac
 		return seen->on_cpu;
 	seen->leaf = leaf;
 	th = target_thread(t, stack->ns_tid);
-	/* Without an OS thread (not known, or ended) there is nothing to ask: better shown than lost, unless the runtime
-	 * itself parked it. */
+	/* Without an OS thread (not known, or ended) there is nothing to ask: better shown than lost, unless the
+	 * runtime itself parked it. */
 	seen->on_cpu = th ? target_thread_state(t, th) == THREAD_RUNNING
 			  : stack->ns_tid == 0 && stack->state != RT_SLEEPING && stack->state != RT_WANT_LOCK;
 	return seen->on_cpu;

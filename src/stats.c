@@ -63,8 +63,8 @@ static void print_quality(FILE *out, const struct profile *p)
 	const char *comma = "";
 
 	if (s->cut)
-		fprintf(out, "cspy: %" PRIu64 " samples (%.2f %%) changed while they were read, and end in [cut]\n", s->cut,
-			100 * share((double)s->cut, (double)s->samples));
+		fprintf(out, "cspy: %" PRIu64 " samples (%.2f %%) changed while they were read, and end in [cut]\n",
+			s->cut, 100 * share((double)s->cut, (double)s->samples));
 	if (s->deep)
 		fprintf(out, "cspy: %" PRIu64 " samples were deeper than --depth, and begin with [deeper]\n", s->deep);
 	if (s->reused)

@@ -53,7 +53,7 @@ struct cpy {
 	size_t thread_count, thread_cap;
 	struct cpy_thread *spare; /* the list before this one: its room is used for the next */
 	size_t spare_cap;
-	raddr_t current[2];  /* the word at roots.gil_current, first and last in the tick */
+	raddr_t current[2]; /* the word at roots.gil_current, first and last in the tick */
 	bool current_valid[2];
 	uint32_t collecting; /* the process-wide flag */
 	struct pages pages;

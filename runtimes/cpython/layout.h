@@ -187,8 +187,8 @@ struct cpy_layout {
 	enum cpy_dict dict;
 	enum cpy_attrs attrs;
 	enum cpy_gil gil;
-	uint8_t owner_skip;	/* frames with this owner or the next are native code's own, without code; 0: none such */
-	uint8_t executing;	/* bit N: frame_executing may be N while the frame is on its thread's stack */
+	uint8_t owner_skip; /* frames with this owner or the next are native code's own, without code; 0: none such */
+	uint8_t executing;  /* bit N: frame_executing may be N while the frame is on its thread's stack */
 	uint64_t code_tag_mask; /* bits to clear in frame_code */
 #define X(field, path) int32_t field;
 	CPY_FIELDS(X)

@@ -272,7 +272,8 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		if (owner == NATIVE) {
 			mark_entry(out);
 		} else if ((f.code && is_executing(l, frame)) || stack->count) {
-			if (owner != PYTHON || !f.code || !is_executing(l, frame) || !cpy_position(l, f.code, frame, &f.pos))
+			if (owner != PYTHON || !f.code || !is_executing(l, frame) ||
+			    !cpy_position(l, f.code, frame, &f.pos))
 				return err_at(ERR_CORRUPT, at, "reading a frame");
 			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
 				f.flags |= RAW_FRAME_ENTRY;

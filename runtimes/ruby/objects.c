@@ -119,7 +119,7 @@ static struct err class_variable(const struct rby_objects *o, raddr_t class, con
 static struct err path_of(struct rby_objects *o, raddr_t class, char *buf, size_t cap)
 {
 	raddr_t path = 0;
-	struct err e = OK;
+	struct err e;
 
 	if (o->l->class_path == CLASS_PATH_IVARS)
 		e = class_variable(o, class, "__classpath__", &o->id_path, &path);
