@@ -67,7 +67,7 @@ bool activity_active(struct activity *a, struct target *t, const struct raw_stac
 	if (stack->state == RT_RUNNING)
 		return true;
 	leaf = leaf_hash(all, stack);
-	if (!turn && leaf == seen->leaf)
+	if (leaf == seen->leaf && !turn && !(seen->on_cpu && a->may_ask))
 		return seen->on_cpu;
 	seen->leaf = leaf;
 	th = target_thread(t, stack->ns_tid);

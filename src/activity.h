@@ -29,7 +29,7 @@ void activity_free(struct activity *a);
 struct seen_thread *activity_thread(struct activity *a, const struct raw_stack *stack, size_t i);
 /*
  * Does the thread do something: hold the lock, or run on a CPU? Asking the kernel costs as much as a whole read, so
- * it is asked about threads whose stack changed, and of the others about a few in turn.
+ * it is asked about threads whose stack changed or that were on a CPU, and of the others about a few in turn.
  */
 bool activity_active(struct activity *a, struct target *t, const struct raw_stacks *all, size_t i,
 		     struct seen_thread *seen);
