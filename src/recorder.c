@@ -109,7 +109,8 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 	r->house_ns = now + HOUSE_NS;
 	if (!failed(e))
 		return OK;
-	if (!starting_may_pass(e) || !left)
+	/* A launched program that has ended already is noticed by the next wait. */
+	if (!left || (!starting_may_pass(e) && !(o->launched && e.code == ERR_GONE)))
 		return e;
 	r->error = e;
 	start_trying(r, now, now + left);
