@@ -83,6 +83,7 @@ void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
 {
 	struct copies *k = &th->copies;
 	const struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
+	size_t end;
 
 	k->again_len = 0;
 	cpy_range(c, th->at + (raddr_t)c->l->thread_frame, &th->top_again, 8, NULL);
@@ -96,8 +97,10 @@ void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
 	}
 	if (!last)
 		return;
-	k->again_len = last->len < AGAIN_BYTES ? last->len : AGAIN_BYTES;
-	k->again_at = last->at + last->len - k->again_len;
+	/* The end of what is live, which is not the end of what is copied: the stack was deeper a while ago, perhaps. */
+	end = k->need + SLACK < last->len ? k->need + SLACK : last->len;
+	k->again_len = end < AGAIN_BYTES ? end : AGAIN_BYTES;
+	k->again_at = last->at + end - k->again_len;
 	cpy_range(c, k->again_at, k->again, k->again_len, NULL);
 }
 

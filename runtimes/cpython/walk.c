@@ -116,6 +116,7 @@ static struct err update_chunks(struct cpy *c, struct cpy_thread *th, struct tar
 	if (top < last->at || top - last->at > last->size)
 		return err_at(ERR_CORRUPT, top, "walking the data stack");
 	need = top - last->at;
+	k->need = need;
 	if (need > k->want_next)
 		k->want_next = need;
 	if (last->valid && need <= last->len)
