@@ -124,7 +124,7 @@ struct err pages_read(struct pages *p, struct memory *m, raddr_t at, void *buf, 
 	struct page *page = NULL;
 	struct err e;
 
-	if (at + len > start + PAGE_BYTES)
+	if (at - start > PAGE_BYTES - len)
 		return memory_read(m, at, buf, len);
 	for (size_t i = 0; i < PAGES && !page; i++)
 		if (p->list[i].at == start && p->list[i].tick == tick)

@@ -109,7 +109,8 @@ static const uint8_t *again_at(const struct cpy *c, const struct copies *k, radd
 {
 	const struct piece *p;
 
-	if (k->again_len && at >= k->again_at && at + c->frame_bytes <= k->again_at + k->again_len)
+	/* The address is the target's word: it may lie anywhere, at the very end of all addresses as well. */
+	if (k->again_len >= c->frame_bytes && at >= k->again_at && at - k->again_at <= k->again_len - c->frame_bytes)
 		return k->again + (at - k->again_at);
 	p = copies_known(k, at);
 	return p && p->twice == c->tick ? p->again : NULL;
