@@ -97,7 +97,8 @@ void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
 	}
 	if (!last)
 		return;
-	/* The end of what is live, which is not the end of what is copied: the stack was deeper a while ago, perhaps. */
+	/* The end of what is live, which is not the end of what is copied: the stack was deeper a while ago, perhaps.
+	 */
 	end = k->need + SLACK < last->len ? k->need + SLACK : last->len;
 	k->again_len = end < AGAIN_BYTES ? end : AGAIN_BYTES;
 	k->again_at = last->at + end - k->again_len;
