@@ -59,7 +59,7 @@ struct copies {
 	size_t chunk_count, chunk_cap;
 	size_t want;	      /* bytes of the newest chunk to copy: what was needed lately */
 	size_t want_next;     /* the largest need since want was last lowered */
-	size_t need;	  /* of the last tick */
+	size_t need;	      /* of the last tick */
 	struct blocks blocks; /* in which the pieces are read */
 	struct piece *pieces;
 	size_t piece_count, piece_cap;

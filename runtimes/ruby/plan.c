@@ -78,8 +78,7 @@ static enum witness witness_of(const struct rby *r, const struct rby_stack *s, c
 		return SAME;
 	if (!s->again_valid || !first || f->at < s->again_at)
 		return OTHER;
-	if (s->again_len < (size_t)r->l->frame_size ||
-	    f->at - s->again_at > s->again_len - (size_t)r->l->frame_size)
+	if (s->again_len < (size_t)r->l->frame_size || f->at - s->again_at > s->again_len - (size_t)r->l->frame_size)
 		return depth >= AGAIN_FRAMES ? SAME : OTHER;
 	second = s->again + (f->at - s->again_at);
 	if (rby_word(first + FRAME_ISEQ) != rby_word(second + FRAME_ISEQ) ||
