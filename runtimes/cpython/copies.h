@@ -13,6 +13,7 @@ enum {
 	AGAIN_BYTES = 2048,    /* of the data stack's end, likewise */
 	CHUNKS_MAX = 4096,     /* data stack chunks of one thread */
 	CHUNK_BYTES_MAX = 64 << 20,
+	SLACK = 384, /* copied beyond what was needed of the data stack: a call or two more */
 	PAGE_BYTES = 4096,
 	PAGES = 32,
 };

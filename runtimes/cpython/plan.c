@@ -3,10 +3,7 @@
 
 #include "cpython.h"
 
-enum {
-	SLACK = 384,	  /* copied beyond what was needed of the data stack: a call or two more */
-	WANT_TICKS = 256, /* after so many, copy only what was needed lately */
-};
+enum { WANT_TICKS = 256 }; /* after so many, copy only what was needed lately */
 
 static void plan_piece(struct cpy *c, struct copies *k, struct piece *p)
 {

@@ -2,7 +2,6 @@
 #include "cpython.h"
 
 enum {
-	SLACK = 384,		   /* copied beyond the top of the data stack: a call or two more */
 	CODE_BYTES_MAX = 64 << 20, /* of bytecode in one code object */
 };
 
