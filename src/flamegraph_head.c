@@ -103,8 +103,6 @@ static void trust_line(FILE *out, const struct profile *p)
 	counted(out, separator, all_failed(s), " failed");
 	if (s->deep)
 		counted(out, separator, s->deep, " too deep");
-	if (s->reused)
-		counted(out, separator, s->reused, " dropped");
 	if (s->trie_full)
 		counted(out, separator, s->trie_full, " frames left out");
 	if (s->late)

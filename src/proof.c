@@ -27,9 +27,10 @@ static uint64_t again_of(uint64_t word)
 	return word >> 16 & 0xffff;
 }
 
-void proof_init(struct proof *p)
+void proof_init(struct proof *p, enum proof_by by)
 {
 	map64_init(&p->contexts, CONTEXTS_MAX);
+	p->by = by;
 	p->hashes = NULL;
 	p->cap = 0;
 	p->believed = 0;
@@ -41,17 +42,28 @@ void proof_free(struct proof *p)
 	free(p->hashes);
 }
 
+/* hashes[i] = all callers of frame i, and its code. */
+static void hash_paths(struct proof *p, const struct raw_frame *frames, size_t n, bool deep)
+{
+	uint64_t path = deep ? BEYOND : ROOT;
+
+	for (size_t i = n; i-- > 0;) {
+		path = hash_step(hash_step(path, frames[i].code), frames[i].stamp);
+		p->hashes[i] = map64_key(path);
+		path = hash_step(path, frames[i].pos);
+	}
+}
+
 static uint64_t caller_hash(const struct raw_frame *f)
 {
 	return hash_step(hash_step(hash_step(ROOT, f->code), f->pos), f->stamp);
 }
 
-/* hashes[i] = context of frame i. */
-static void hash_contexts(struct proof *p, const struct raw_frame *frames, size_t n, bool deep)
+/* hashes[i] = the next callers of frame i, and its code. */
+static void hash_callers(struct proof *p, const struct raw_frame *frames, size_t n, bool deep)
 {
 	uint64_t callers[PROOF_CALLERS];
 
-	xgrow(&p->hashes, &p->cap, n, sizeof(*p->hashes));
 	for (size_t k = 0; k < PROOF_CALLERS; k++)
 		callers[k] = deep ? BEYOND : ROOT;
 	for (size_t i = n; i-- > 0;) {
@@ -64,6 +76,15 @@ static void hash_contexts(struct proof *p, const struct raw_frame *frames, size_
 			callers[k] = callers[k - 1];
 		callers[0] = caller_hash(&frames[i]);
 	}
+}
+
+static void hash_contexts(struct proof *p, const struct raw_frame *frames, size_t n, bool deep)
+{
+	xgrow(&p->hashes, &p->cap, n, sizeof(*p->hashes));
+	if (p->by == PROOF_BY_PATH)
+		hash_paths(p, frames, n, deep);
+	else
+		hash_callers(p, frames, n, deep);
 }
 
 void proof_learn(struct proof *p, const struct raw_frame *frames, size_t n, bool deep)

@@ -34,8 +34,8 @@ static const uint64_t LOST_NS = 300 * 1000 * 1000;
 struct pending {
 	uint64_t when_ns, codes;
 	uint32_t thread;
-	node_id node;
-	bool fair;
+	node_id node, root;
+	bool fair, cut;
 };
 
 struct sampler {
@@ -82,7 +82,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	s->instance = instance;
 	raw_stacks_init(&s->stacks, o.depth);
 	budget_init(&s->budget, o.pause, o.max_pause, now);
-	proof_init(&s->proof);
+	proof_init(&s->proof, o.pause == PAUSE_NEVER ? PROOF_BY_CALLERS : PROOF_BY_PATH);
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
@@ -144,6 +144,7 @@ static void hold(struct sampler *s)
 	if (e.code == ERR_DENIED) { /* a debugger's, perhaps: the rest has to be believed by reading twice */
 		s->budget.mode = PAUSE_NEVER;
 		s->twice = true;
+		s->proof.by = PROOF_BY_CALLERS;
 	}
 	for (size_t i = 0; i < s->pause.count; i++)
 		s->still[i] = s->pause.list[i].ns_tid;
@@ -179,9 +180,9 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 }
 
 /* The walk lost its way: in a stack that changed under it, or that is in the middle of a change. */
-static bool is_torn(const struct raw_stack *stack)
+static bool is_torn(struct err e)
 {
-	return stack->err.code == ERR_CORRUPT || stack->err.code == ERR_FAULT;
+	return e.code == ERR_CORRUPT || e.code == ERR_FAULT;
 }
 
 /*
@@ -214,7 +215,7 @@ static bool wants_again(struct sampler *s)
 
 		if (stack->sure)
 			continue;
-		if ((s->fair && stack->state == RT_RUNNING) || is_torn(stack) || is_doubtful(s, i))
+		if ((s->fair && stack->state == RT_RUNNING) || is_torn(stack->err) || is_doubtful(s, i))
 			return true;
 	}
 	return false;
@@ -323,8 +324,15 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 	stats->samples++;
 	stats->deep += stack->deep;
 	stats->torn += skip > 0;
-	stats->cut += skip || stack->cut;
-	s->pending[s->pending_count++] = (struct pending){ now_ns, stack->codes, seen->thread, node, s->fair };
+	s->pending[s->pending_count++] = (struct pending){
+		.when_ns = now_ns,
+		.codes = stack->codes,
+		.thread = seen->thread,
+		.node = node,
+		.root = seen->root,
+		.fair = s->fair,
+		.cut = skip || stack->cut,
+	};
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -338,13 +346,14 @@ static void settle(struct sampler *s, uint64_t now_ns)
 		for (size_t i = 0; i < n; i++)
 			bits |= raw_code_bit(reused[i].code);
 	for (size_t i = 0; i < s->pending_count; i++) {
-		const struct pending *p = &s->pending[i];
+		struct pending *p = &s->pending[i];
 
 		if (p->codes & bits) {
+			p->node = identify_lost(&s->names, p->root);
+			p->cut = true;
 			s->profile->stats.reused++;
-			s->profile->stats.samples--;
-			continue;
 		}
+		s->profile->stats.cut += p->cut;
 		profile_add(s->profile, p->node, p->fair, 1);
 		if (s->profile->keep_runs)
 			profile_run(s->profile, p->thread, p->node, p->when_ns);
@@ -382,7 +391,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
 			e = name_stack(s, stack, seen->root, &skip, &node);
 		}
-		if (is_torn(stack)) {
+		if (is_torn(e)) {
 			node = identify_lost(&s->names, seen->root);
 			skip = 1;
 			e = OK;
@@ -396,9 +405,12 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 	}
 }
 
-/* Frames that were not seen before are named while their thread is still: later their code may be gone. */
-static void name_while_held(struct sampler *s)
+/* Frames that were not seen before are named while their thread is still: later their code may be gone. False: a code
+ * object is not the one that it was taken for. */
+static bool name_while_held(struct sampler *s)
 {
+	bool ok = true;
+
 	for (size_t i = 0; s->pause.stopped && i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 		const struct seen_thread *seen;
@@ -408,10 +420,24 @@ static void name_while_held(struct sampler *s)
 		if (!stack->sure || failed(stack->err) || !stack->count || stack->state == RT_OUTSIDE)
 			continue;
 		seen = activity_thread(&s->activity, stack, i);
-		if (seen->thread != UINT32_MAX && !identify_known(&s->names, &s->stacks, stack, seen->root, &node) &&
-		    failed(name_stack(s, stack, seen->root, &skip, &node)))
-			continue; /* counted when it is tried again */
+		if (seen->thread != UINT32_MAX && !identify_known(&s->names, &s->stacks, stack, seen->root, &node))
+			ok = !failed(name_stack(s, stack, seen->root, &skip, &node)) && ok;
 	}
+	return ok;
+}
+
+/* What is found to be wrong now was trusted until now. */
+static struct err name_or_look_again(struct sampler *s, uint64_t now_ns)
+{
+	struct err e;
+
+	if (name_while_held(s))
+		return OK;
+	settle(s, now_ns);
+	e = read_once(s, now_ns);
+	if (!failed(e))
+		name_while_held(s); /* what fails now fails again, and is counted, when it is counted */
+	return e;
 }
 
 /*
@@ -456,7 +482,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	s->profile->stats.ticks++;
 	s->doubt -= s->doubt > 0;
 	if (!failed(e))
-		name_while_held(s);
+		e = name_or_look_again(s, now_ns);
 	resume(s);
 	if (e.code == ERR_GONE || e.code == ERR_DENIED)
 		return e;

@@ -65,10 +65,10 @@ static void print_quality(FILE *out, const struct profile *p)
 	if (s->cut)
 		fprintf(out, "cspy: %" PRIu64 " samples (%.2f %%) changed while they were read, and end in [cut]\n",
 			s->cut, 100 * share((double)s->cut, (double)s->samples));
+	if (s->reused)
+		fprintf(out, "cspy: %" PRIu64 " of these because their code was replaced\n", s->reused);
 	if (s->deep)
 		fprintf(out, "cspy: %" PRIu64 " samples were deeper than --depth, and begin with [deeper]\n", s->deep);
-	if (s->reused)
-		fprintf(out, "cspy: %" PRIu64 " more were dropped: their code was replaced\n", s->reused);
 	if (failures) {
 		fprintf(out, "cspy: %" PRIu64 " more failed (%.2f %%): ", failures,
 			100 * share((double)failures, (double)(s->samples + failures)));

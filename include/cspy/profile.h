@@ -38,7 +38,7 @@ struct profile_stats {
 	uint64_t torn;		    /* read unpaused and not proven: cut, or failed */
 	uint64_t cut;		    /* of those, kept as far as proven */
 	uint64_t deep;		    /* root side beyond the depth cap */
-	uint64_t reused;	    /* dropped: a code object turned out to be another one */
+	uint64_t reused;	    /* of cut: a code object turned out to be another one */
 	uint64_t failed[ERR_CODES]; /* stacks lost, by cause */
 	uint64_t reads;		    /* scatter reads */
 	uint64_t trie_full;	    /* frames left out since the profile holds as many different stacks as it may */
