@@ -15,7 +15,7 @@ SANITIZE      ?=
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
 
-PACKAGES := libelf libdw jansson libxxhash capstone
+PACKAGES := libelf libdw jansson libxxhash capstone liblzma
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -61,7 +61,7 @@ WARNINGS := -Wall -Wextra -Werror
 INCLUDES  = -Iinclude -I$(GEN) -I$(<D)
 DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"'
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS       := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+LIBS       := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -liberty -lm
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) $(SANITIZER) $(CPPFLAGS) $(CFLAGS)

@@ -365,8 +365,10 @@ static struct recorder_options recorder_options(const struct record *r)
 	return (struct recorder_options){
 		.sampler = { .pause = o->blocking      ? PAUSE_ALWAYS
 				      : o->nonblocking ? PAUSE_NEVER
+				      : o->native      ? PAUSE_EACH
 						       : PAUSE_BUDGET,
 			     .max_pause = o->max_pause,
+			     .native = o->native,
 			     .idle = o->idle,
 			     .lock_only = o->gil,
 			     .threads = o->threads,

@@ -15,6 +15,8 @@ static const uint64_t SECOND_NS = 1000000000;
 /* From short, so that little of the start is missed, to long, since each try reads the maps. */
 static const uint64_t TRY_FIRST_NS = 1000000, TRY_LAST_NS = 20000000;
 static const uint64_t HOUSE_NS = 250000000;
+/* A program that has just been started may still load its interpreter's library. */
+static const uint64_t ANY_NS = 100000000;
 
 static uint64_t own_cpu(void)
 {
@@ -69,12 +71,14 @@ static void attached(struct recorder *r)
 
 static struct err try_attach(struct recorder *r)
 {
+	struct sampler_options o = r->options.sampler;
 	struct err e;
 
 	r->why[0] = 0;
+	o.any = o.native && clock_now() >= r->any_ns;
 	e = target_open(r->pid, &r->target);
 	if (!failed(e)) {
-		e = sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &r->sampler);
+		e = sampler_new(r->target, r->profile, o, r->why, sizeof(r->why), &r->sampler);
 		if (failed(e))
 			r->sampler = NULL;
 	}
@@ -89,6 +93,7 @@ static void start_trying(struct recorder *r, uint64_t now, uint64_t until)
 {
 	let_go(r);
 	r->try_ns = TRY_FIRST_NS;
+	r->any_ns = now + ANY_NS;
 	r->next_ns = now + r->try_ns;
 	r->give_up_ns = until;
 }
@@ -104,6 +109,7 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 	/* Else the kernel may wake us up to 50 us late, to save power. Not for a launched program: it would
 	 * inherit it. */
 	prctl(PR_SET_TIMERSLACK, 1);
+	r->any_ns = left ? clock_now() + ANY_NS : 0;
 	e = try_attach(r);
 	now = clock_now();
 	r->house_ns = now + HOUSE_NS;
@@ -230,6 +236,20 @@ static enum recorder_event look(struct recorder *r, uint64_t now)
 	return RECORDER_PROGRESS;
 }
 
+/* A young process that was taken by its native stacks may have had an interpreter since. */
+static void look_for_interpreter(struct recorder *r)
+{
+	struct sampler *found;
+
+	if (!sampler_is_fallback(r->sampler) || !starting_left(r->pid) || failed(target_refresh_maps(r->target)) ||
+	    failed(sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &found)))
+		return;
+	sampler_settle(r->sampler);
+	sampler_free(r->sampler);
+	r->sampler = found;
+	sampler_about(found, &r->about);
+}
+
 static void look_around(struct recorder *r, uint64_t now)
 {
 	uint64_t program;
@@ -240,6 +260,8 @@ static void look_around(struct recorder *r, uint64_t now)
 	program = running_program(r->target);
 	if (program && program != r->program)
 		after_exec(r, now);
+	else
+		look_for_interpreter(r);
 }
 
 static enum recorder_event heed(struct recorder *r, enum session_event event)

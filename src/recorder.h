@@ -42,6 +42,7 @@ struct recorder {
 	uint64_t cpu_ns;     /* own CPU time at that moment */
 	uint64_t give_up_ns; /* trying to attach until then */
 	uint64_t try_ns;     /* between tries */
+	uint64_t any_ns;     /* a process that shows no interpreter until then has none */
 	uint64_t program;    /* names the program that the process runs: changes with exec */
 	double held_back;
 	unsigned execs;	  /* programs seen after the first */

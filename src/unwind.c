@@ -94,6 +94,7 @@ static const struct rule *find_rule(struct unwinder *u, raddr_t at)
 		if (map->module == MODULE_NONE)
 			end = map->end;
 	}
+	rule.module = map->module == MODULE_NONE ? 0 : map->module + 1;
 	return rows_add(&u->rows, at, end, &rule);
 }
 
@@ -220,7 +221,7 @@ size_t unwind(struct unwinder *u, const struct regs *regs, const struct stack_co
 	forget_if_changed(u);
 	*end = UNWIND_DEEP;
 	while (n < cap) {
-		struct code_addr a = { w.regs.pc, is_return };
+		struct code_addr a = { w.regs.pc, is_return, 0 };
 		const struct rule *rule = find_rule(u, code_addr_lookup(a));
 		raddr_t sp = w.regs.sp;
 		struct rule settled;
@@ -229,6 +230,7 @@ size_t unwind(struct unwinder *u, const struct regs *regs, const struct stack_co
 		*end = UNWIND_LOST;
 		if (!rule && n)
 			break; /* no code, so no return address either */
+		a.module = rule ? rule->module : 0;
 		out[n++] = a;
 		if (!rule)
 			break;

@@ -35,6 +35,7 @@ struct rule {
 	bool guessed;	  /* by the frame pointer, since no CFI says anything */
 	bool cfa_is_expr; /* then cfa_off is its number */
 	uint8_t cfa_reg;
+	uint32_t module; /* that the code belongs to, as code_addr has it */
 	int32_t cfa_off;
 	uint64_t keep; /* registers that stay as they are */
 	struct place saved[RULE_SAVED];

@@ -38,7 +38,7 @@ static struct err find_roots(struct target *t, struct cpy_roots *ret)
 	const struct runtime_ops *ops;
 	char why[256] = "";
 	void *instance;
-	struct err e = runtimes_attach(t, why, sizeof(why), &ops, &instance);
+	struct err e = runtimes_attach(t, false, why, sizeof(why), &ops, &instance);
 
 	if (failed(e)) {
 		fprintf(stderr, "record-snapshot: %s\n", why);

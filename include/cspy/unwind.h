@@ -34,6 +34,7 @@ struct stack_copy {
 struct code_addr {
 	raddr_t at;
 	bool is_return;
+	uint32_t module; /* number of its file, so that another one at the same address is told apart; 0: none */
 };
 
 static inline raddr_t code_addr_lookup(struct code_addr c)

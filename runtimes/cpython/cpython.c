@@ -104,8 +104,14 @@ static struct err locals(void *instance, struct target *t, const struct raw_fram
 	return cpy_locals(t->memory, c->l, frame->at, frame->code, fn, arg);
 }
 
+/* To 3.5, and to 2.7 in other words; from 3.14 on a build may have a function for each instruction. */
+static const char *const loops[] = {
+	"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault.*", "PyEval_EvalFrameEx", "PyEval_EvalFrameEx.*", NULL,
+};
+
 const struct runtime_ops runtime_cpython = {
 	.name = "cpython",
+	.loops = loops,
 	.attach = attach,
 	.detach = detach,
 	.about = about,
