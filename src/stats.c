@@ -37,7 +37,8 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 	if (s->late)
 		fprintf(out, ", %" PRIu64 " late", s->late);
 	if (s->idle)
-		fprintf(out, "; %" PRIu64 " stacks of idle threads left out (-i counts them)", s->idle);
+		fprintf(out, "; %" PRIu64 " stack%s of idle threads left out (-i counts them)", s->idle,
+			s->idle == 1 ? "" : "s");
 	fputc('\n', out);
 	if (s->held_back)
 		fprintf(out,

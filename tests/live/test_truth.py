@@ -123,7 +123,8 @@ def traced(command, seconds, every):
 
 
 @pytest.mark.parametrize('program', PROGRAMS)
-def test_judge_accepts_every_stack_that_the_interpreter_traces(python, judge, program):
+def test_judge_accepts_every_stack_that_the_interpreter_traces(python_version, judge, program):
+    python = python_version
     command = [*python.argv, python.place(TARGETS + 'traced.py'), python.place(program_path(program))]
     report = judge(program, python.version).folded(traced(command, '0.02', '211' if program == 'recursion' else '1'))
     assert report.total > 100 and not report.impossible, report
