@@ -98,6 +98,8 @@ static uint64_t look_up(struct merger *m, struct target *t, const struct raw_fra
 	name = strings_get(m->strings, info.function);
 	if (is_one_of(name, m->loops))
 		kind = KIND_LOOP;
+	else if (info.kind == FRAME_PYTHON) /* a trampoline of the interpreter's, made for profilers */
+		kind = KIND_OWN;
 	else if (is_one_of(name, begins) || is_one_of(base_name(strings_get(m->strings, info.module)), c_libraries))
 		kind = KIND_BEGIN;
 	if (kind == KIND_LOOP)

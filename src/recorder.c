@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cspy/perfmap.h"
 #include "procfs.h"
 #include "recorder.h"
 #include "starting.h"
@@ -75,9 +76,9 @@ static struct err try_attach(struct recorder *r)
 	struct err e;
 
 	r->why[0] = 0;
-	o.any = o.native && clock_now() >= r->any_ns;
 	e = target_open(r->pid, &r->target);
 	if (!failed(e)) {
+		o.any = o.native ? clock_now() >= r->any_ns : perfmap_exists(r->target);
 		e = sampler_new(r->target, r->profile, o, r->why, sizeof(r->why), &r->sampler);
 		if (failed(e))
 			r->sampler = NULL;
