@@ -7,9 +7,9 @@
 static const uint32_t stamp_jit = 1u << 31, stamp_unnamed = UINT32_MAX;
 
 /*
- * V8's interpreter runs a function's bytecode in a frame of this shape (the frame pointer's distance in words);
- * pointers are odd, and small integers lie in the upper half of a word. Upstream: src/execution/frame-constants.h, the
- * same from Node 18 to 26 at least.
+ * V8 keeps a frame of this shape for a function that its interpreter runs (the frame pointer's distance in words), and
+ * for one that its baseline compiler made, which has no offset. Pointers are odd, small integers lie in the upper half
+ * of a word. Upstream: src/execution/frame-constants.h, the same from Node 18 to 26 at least.
  */
 enum { SLOT_CONTEXT = 1, SLOT_FUNCTION = 2, SLOT_BYTECODE = 4, SLOT_OFFSET = 5, FP_BELOW_CFA = 16 };
 /* A bytecode array's first bytes are its map, its length and some more, as the version has it. */
@@ -33,21 +33,20 @@ static bool is_small_integer(uint64_t word)
 	return !(word & UINT32_MAX) && word;
 }
 
-/* The bytecode array of an interpreter's frame, and the address in it. */
-static bool bytecode_of(const struct stack_copy *s, raddr_t cfa, raddr_t *array, raddr_t *at)
+/* The bytecode array of a frame, and how far in it the interpreter is; 0: it does not run there. */
+static bool bytecode_of(const struct stack_copy *s, raddr_t cfa, raddr_t *array, uint64_t *offset)
 {
 	raddr_t fp = cfa - FP_BELOW_CFA;
-	uint64_t context, function, bytecode, offset;
+	uint64_t context, function, bytecode;
 
 	if (cfa < FP_BELOW_CFA || !word_at(s, fp - SLOT_CONTEXT * 8, &context) ||
 	    !word_at(s, fp - SLOT_FUNCTION * 8, &function) || !word_at(s, fp - SLOT_BYTECODE * 8, &bytecode) ||
-	    !word_at(s, fp - SLOT_OFFSET * 8, &offset))
+	    !word_at(s, fp - SLOT_OFFSET * 8, offset))
 		return false;
-	if (!is_pointer(context) || !is_pointer(function) || !is_pointer(bytecode) || !is_small_integer(offset) ||
-	    offset >> 32 > ARRAY_MAX)
+	if (!is_pointer(context) || !is_pointer(function) || !is_pointer(bytecode))
 		return false;
 	*array = bytecode - 1;
-	*at = bytecode + (offset >> 32);
+	*offset = is_small_integer(*offset) && *offset >> 32 < ARRAY_MAX ? (*offset >> 32) + 1 : 0;
 	return true;
 }
 
@@ -88,44 +87,54 @@ static struct raw_frame frame_of(const struct perfmap_code *code)
 	return (struct raw_frame){ .code = code->start, .pos = code->line, .stamp = stamp_jit | code->stamp };
 }
 
-/* What the interpreter runs in this frame; false when it is none of its frames. */
-static bool interpreted(struct jit *j, struct target *t, const struct code_addr *c, const struct stack_copy *stack,
-			struct raw_frame *ret)
-{
-	struct perfmap_code code;
-	raddr_t array, at;
-
-	if (!bytecode_of(stack, c->cfa, &array, &at))
-		return false;
-	if (perfmap_find(j->map, at, &code) && !code.glue && is_whole(t, array, &code)) {
-		*ret = frame_of(&code);
-		if (c->is_return)
-			learn_trampoline(j, c->at);
-		return true;
-	}
-	*ret = (struct raw_frame){ .stamp = stamp_unnamed };
-	return is_trampoline(j, c);
-}
-
 enum what {
 	OTHER,	  /* native code, and what a JIT has between functions */
 	UNKNOWN,  /* code of a JIT that its map leaves out */
 	FUNCTION, /* of a JIT */
-	RUNS,	  /* interpreter's code, of which the function that it runs is not told apart by address */
+	WITHIN,	  /* what it says of itself, without a frame of its own in that of a function */
 };
+
+/* Code that is not named itself may work in a frame that tells its function by the bytecode. */
+static enum what by_bytecode(struct jit *j, struct target *t, const struct code_addr *c, const struct stack_copy *stack,
+			     struct raw_frame *ret)
+{
+	struct perfmap_code code;
+	uint64_t offset;
+	raddr_t array;
+
+	if (!bytecode_of(stack, c->cfa, &array, &offset))
+		return OTHER;
+	if (offset && perfmap_find(j->map, array + offset, &code) && !code.glue && is_whole(t, array, &code)) {
+		j->array_head = code.start - array;
+		*ret = frame_of(&code);
+		if (!c->is_return)
+			return WITHIN;
+		learn_trampoline(j, c->at);
+		return FUNCTION;
+	}
+	if (j->array_head && perfmap_find(j->map, array + j->array_head, &code) && !code.glue &&
+	    code.start == array + j->array_head && is_whole(t, array, &code)) {
+		*ret = frame_of(&code);
+		return WITHIN;
+	}
+	*ret = (struct raw_frame){ .stamp = stamp_unnamed };
+	return offset && is_trampoline(j, c) ? FUNCTION : OTHER;
+}
 
 static enum what what_is(struct jit *j, struct target *t, const struct code_addr *c, const struct stack_copy *stack,
 			 struct raw_frame *ret)
 {
 	struct perfmap_code code;
 	bool known = perfmap_find(j->map, code_addr_lookup(*c), &code);
+	enum what what;
 
 	if (known && !c->module && !code.glue) {
 		*ret = frame_of(&code);
 		return FUNCTION;
 	}
-	if (interpreted(j, t, c, stack, ret))
-		return c->is_return ? FUNCTION : RUNS;
+	what = by_bytecode(j, t, c, stack, ret);
+	if (what != OTHER)
+		return what;
 	*ret = known && code.glue ? frame_of(&code) : native_frame(c);
 	return c->module || known ? OTHER : UNKNOWN;
 }
@@ -142,17 +151,27 @@ static bool has_function(struct jit *j, struct target *t, const struct code_addr
 	return false;
 }
 
+static void push_itself(const struct jit *j, const struct code_addr *c, struct raw_stacks *out)
+{
+	struct perfmap_code code;
+	struct raw_frame f = native_frame(c);
+
+	if (perfmap_find(j->map, code_addr_lookup(*c), &code) && code.glue)
+		f = frame_of(&code);
+	raw_stacks_frame(out, &f);
+}
+
 void jit_push(struct jit *j, struct target *t, const struct code_addr *found, size_t count,
 	      const struct stack_copy *stack, struct raw_stacks *out)
 {
 	bool others = !j->functions || !has_function(j, t, found, count, stack);
 
 	for (size_t i = 0; i < count; i++) {
-		struct raw_frame f = native_frame(&found[i]), native = f;
+		struct raw_frame f = native_frame(&found[i]);
 		enum what what = j->there ? what_is(j, t, &found[i], stack, &f) : OTHER;
 
-		if (what == RUNS && others)
-			raw_stacks_frame(out, &native);
+		if (what == WITHIN && others)
+			push_itself(j, &found[i], out);
 		if (what != OTHER || others)
 			raw_stacks_frame(out, &f);
 	}

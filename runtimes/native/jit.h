@@ -10,8 +10,9 @@ enum { TRAMPOLINES_MAX = 16 };
 
 struct jit {
 	struct perfmap *map;
-	bool there;	/* the map, when it was read last */
-	bool functions; /* of a stack that has some, those alone */
+	bool there;	     /* the map, when it was read last */
+	bool functions;	     /* of a stack that has some, those alone */
+	uint64_t array_head; /* bytes of V8's bytecode arrays before the bytecode; 0: not met yet */
 	/* Return addresses in V8's interpreter, as its frames have shown. */
 	raddr_t trampolines[TRAMPOLINES_MAX];
 	size_t trampoline_count;
