@@ -267,6 +267,10 @@ static void take_new(struct perfmap *m)
 
 bool perfmap_read(struct perfmap *m)
 {
+	if (m->total >= BYTES_MAX) { /* to go on with half of it would give wrong names */
+		begin_anew(m);
+		return false;
+	}
 	if (clock_now() - m->opened_ns >= OPEN_NS)
 		look_for_file(m);
 	if (m->fd < 0)
