@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -24,6 +25,7 @@ FLAGS = {
     'baseline': [PERF, '--no-opt', '--always-sparkplug'],
     'interpreted-frames': [PERF, '--interpreted-frames-native-stack', '--no-opt'],
 }
+ONE_VERSION = 'interpreted', 'baseline'  # to save time: the others meet these frames, too
 MAGLEV = (22, 0)  # has its switches from here on
 
 
@@ -50,12 +52,16 @@ def start_node(target, maps, node, flags):
     return t, json.loads(t.line())
 
 
-def record(cspy, pid, *options, seconds=2):
-    r = cli.run(cspy, 'record', '-p', pid, '-d', seconds, *OPTIONS, *options)
-    assert r.code == 0, r
-    stacks = cli.folded(r.out)
-    assert sum(stacks.values()) >= 20, r
-    return stacks
+def record(cspy, pid, *options, seconds=1.5, enough=100):
+    """Again and longer until there are samples enough: a busy machine gives few of them."""
+    while True:
+        r = cli.run(cspy, 'record', '-p', pid, '-d', seconds, *OPTIONS, *options)
+        assert r.code == 0, r
+        stacks = cli.folded(r.out)
+        if sum(stacks.values()) >= enough:
+            return stacks
+        seconds *= 2
+        assert seconds < 60, r
 
 
 def frame_of(stacks, name):
@@ -80,8 +86,179 @@ def check_truth(stacks, truth):
                 assert [f.rpartition(' (')[0] for f in stack[-len(entry['stack']):]] == entry['stack'], stack
 
 
-@pytest.mark.parametrize('kind', FLAGS)
+KINDS = [(node, kind) for node in runtimes.nodes() for kind in FLAGS
+         if kind not in ONE_VERSION or node is runtimes.nodes()[-1]]
+
+
+@pytest.mark.parametrize('node, kind', KINDS, ids=['%s-%s' % (node.name, kind) for node, kind in KINDS])
 def test_every_function_of_node_has_its_name_line_and_share(cspy, target, maps, node, kind):
     t, truth = start_node(target, maps, node, flags_for(node, kind))
     check_truth(record(cspy, t.pid), truth)
+    assert cli.is_alive(t)
+
+
+def helper(cspy, name):
+    """A program that the build puts beside the cspy under test."""
+    return os.path.join(os.path.dirname(cspy), 'tests', 'live', name)
+
+
+def names(stack):
+    return [frame.rpartition(' (')[0] or frame for frame in stack]
+
+
+def test_code_that_is_replaced_keeps_the_name_that_it_had(cspy, target, maps):
+    t = target([helper(cspy, 'jit_moving')])
+    maps.append('/tmp/perf-%d.map' % t.pid)
+    try:
+        assert t.line() == 'ready'
+    except EOFError:
+        pytest.skip('jit_moving knows no code for this machine')
+    stacks = record(cspy, t.pid, '-n')
+    total = sum(stacks.values())
+    for made, work in ('made_a', 'work_a'), ('made_b', 'work_b'):
+        assert cli.share(stacks, made) > 0.5 - 5 * math.sqrt(0.25 / total) - 0.05, stacks
+        for stack in stacks:
+            assert (made in stack) == (work in names(stack)) or stack[-1] in ('made_a', 'made_b'), stack
+    # Without -n, its functions alone.
+    assert set(record(cspy, t.pid, seconds=1)) <= {('made_a',), ('made_b',)} | {s for s in stacks if 'made_a' not in s}
+
+
+def test_native_and_javascript_frames_stand_in_one_stack(cspy, target, maps):
+    node = runtimes.nodes()[-1]
+    t, truth = start_node(target, maps, node, flags_for(node, 'all'))
+    stacks = record(cspy, t.pid, '-n')
+    inner = [names(s) for s in stacks if 'inner' in names(s)]
+    assert inner, stacks
+    for stack in inner:
+        assert stack.index('node::Start') < stack.index('JSEntry') < stack.index('main') < stack.index('outer'), stack
+
+
+def test_python_is_not_shown_twice_by_its_own_map(cspy, target, maps):
+    pythons = [p for p in runtimes.pythons() if p.version >= (3, 12) and not p.debug and not p.nogil]
+    if not pythons:
+        pytest.skip('there is no Python that writes a perf map')
+    python = pythons[-1]
+    program = cli.BUSY
+    t = target([*python.argv, '-X', 'perf', '-c', program, '60'])
+    maps.append('%s/tmp/perf-%d.map' % (python.root or '', t.pid))
+    assert t.line() == 'ready'
+    cli.wait_for(lambda: 'py::hot:' in open(maps[-1]).read())
+    stacks = record(cspy, t.pid, '-n')
+    busy = [s for s in stacks if any(f.startswith('hot (') for f in s)]
+    assert busy, stacks
+    for stack in busy:
+        assert names(stack).count('hot') == names(stack).count('main') == 1, stack
+        assert '[jit]' not in stack and not any('py::' in f for f in stack), stack
+
+
+def start_java(target, maps):
+    for program in 'java', 'jcmd':
+        if not shutil.which(program):
+            pytest.skip('there is no %s here' % program)
+    t = target(['java', '-XX:+PreserveFramePointer', '-XX:CompileCommand=quiet',
+                '-XX:CompileCommand=dontinline,Functions::*',
+                os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'java', 'Functions.java')])
+    maps.append('/tmp/perf-%d.map' % t.pid)
+    assert t.line(60) == 'ready'
+    return t
+
+
+def write_java_map(t):
+    subprocess.run(['jcmd', str(t.pid), 'Compiler.perfmap'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=60, check=True)
+
+
+JAVA = ['Functions.main(java.lang.String[])', 'Functions.middle(int)', 'Functions.leaf(int)']
+
+
+def test_a_map_that_comes_late_names_java(cspy, target, maps):
+    t = start_java(target, maps)
+
+    def calls():
+        """What each stack has of the program."""
+        recording = cli.begin(cspy, 'record', '-n', '-p', t.pid, *OPTIONS)
+        time.sleep(0.5)
+        write_java_map(t)
+        result = cli.stop(recording, after=2)
+        assert result.code == 0, result
+        return [[f for f in names(s) if f.startswith('Functions.')] for s in cli.folded(result.out)]
+
+    def whole():
+        # A map is of one moment: what is compiled later, as all is at first, is not in it.
+        found = calls()
+        return JAVA in found and found
+
+    for stack in cli.wait_for(whole, 60):
+        assert stack == [f for f in JAVA if f in stack], stack
+
+
+# In a namespace of mounts and one of processes, below a root of its own with a /tmp of its own.
+CONTAINER = '''
+set -e
+mount --make-rprivate /
+mount -t tmpfs none "$1"
+cd "$1"
+for folder in usr lib lib64 node; do mkdir $folder; done
+mkdir proc tmp
+for folder in usr lib lib64; do mount --bind /$folder $folder; done
+mount --bind "$2" node
+mount -t proc none proc
+cp "$3" tmp/functions.js
+exec chroot . /node/bin/node --perf-basic-prof --no-opt /tmp/functions.js
+'''
+
+
+def test_a_map_is_found_through_chroot_and_namespaces(cspy, target, tmp_path):
+    if os.getuid() != 0 or not runtimes.nodes():
+        pytest.skip('a container needs root, and a Node in it')
+    node = runtimes.nodes()[0]
+    t = target(['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', CONTAINER, 'sh', tmp_path,
+                os.path.dirname(os.path.dirname(node.executable)), os.path.join(runtimes.ROOT, PROGRAM)])
+    truth = json.loads(t.line())
+    with open('/proc/%d/task/%d/children' % (t.pid, t.pid)) as f:
+        pid = int(f.read().split()[0])
+    assert not os.path.exists('/tmp/perf-%d.map' % pid)
+    assert os.path.exists('/proc/%d/root/tmp/perf-1.map' % pid)
+    check_truth(record(cspy, pid), truth)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def sleeping():
+    """No JIT at all. It starts before all tests, since cspy waits for young processes."""
+    p = subprocess.Popen(['sleep', '1000'])
+    yield p
+    p.kill()
+    p.wait()
+
+
+@pytest.mark.parametrize('what', ['pipe', 'link', 'folder', 'other'])
+def test_what_is_no_map_is_left_alone(cspy, sleeping, maps, tmp_path, what):
+    maps.append('/tmp/perf-%d.map' % sleeping.pid)
+    if what == 'pipe':
+        os.mkfifo(maps[0])
+    elif what == 'folder':
+        os.mkdir(maps[0])
+    elif what == 'link':
+        (tmp_path / 'map').write_text('1000 10 name\n')
+        os.symlink(str(tmp_path / 'map'), maps[0])
+    else:
+        if os.getuid() != 0:
+            pytest.skip('only root gives files away')
+        with open(maps[0], 'w') as f:
+            f.write('1000 10 name\n')
+        os.chown(maps[0], 65534, 65534)
+    try:
+        r = cli.run(cspy, 'record', '-p', sleeping.pid, '-d', 1, '-f', 'folded', '-o', '-')
+    finally:
+        if what == 'folder':
+            os.rmdir(maps.pop())
+    assert r.code == 4 and 'no interpreter that cspy knows' in r.err, r
+    assert sleeping.poll() is None
+
+
+def test_without_pauses_native_stacks_are_refused_in_one_line(cspy, target, maps):
+    node = runtimes.nodes()[-1]
+    t, _ = start_node(target, maps, node, [PERF])
+    r = cli.run(cspy, 'record', '-p', t.pid, '-d', 1, '--nonblocking', '-f', 'folded', '-o', '-')
+    assert r.code == 1 and '--nonblocking' in r.err, r
     assert cli.is_alive(t)
