@@ -16,6 +16,13 @@ enum { HEAD = 8, ADDRESSES = 24, STACK_BYTES = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
+const char *__asan_default_options(void);
+
+/* libdw is told that there is no memory when it asks for too much. */
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
 
 /* What the libraries lose of a broken file is theirs, and little. */
 const char *__lsan_default_suppressions(void)
