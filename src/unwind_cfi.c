@@ -12,7 +12,7 @@
 #include "regs.h"
 #include "unwind_cfi.h"
 
-enum { MEMORY_MORE = 64 << 20 }; /* that reading one rule may take */
+enum { MEMORY_MORE = 256 << 20 }; /* that reading one rule may take */
 
 struct cfi {
 	struct image *image;
