@@ -1,23 +1,21 @@
 /* merge.c - native frames put between an interpreter's frames. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "merge.h"
 #include "runtimes.h"
 
-enum { KINDS_MAX = 1 << 18 };
+enum { PLACES_MAX = 1 << 18 };
 
 /* What a native frame is to an interpreter. */
 enum kind {
-	KIND_OTHER,   /* an extension's, a library's */
-	KIND_OWN,     /* the interpreter's own C code */
-	KIND_LOOP,    /* runs its frames */
-	KIND_BEGIN,   /* starts a thread or a program: tells nothing */
-	KIND_UNKNOWN, /* as yet */
+	KIND_OTHER, /* an extension's, a library's */
+	KIND_OWN,   /* the interpreter's own C code */
+	KIND_LOOP,  /* runs its frames */
+	KIND_MADE,  /* the interpreter's, too, one for each function, for the sake of profilers: never shown */
+	KIND_LIBC,  /* the C library's: tells nothing where it starts a program or a thread */
 };
 
-/* What a thread's stack begins with in every program. */
-static const char *const begins[] = { "_start", "main",	  "__libc_start_*", "start_thread",
-				      "clone",	"clone3", "__clone*",	    NULL };
 static const char *const c_libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-linux*", NULL };
 
 struct err merger_init(struct merger *m, struct target *t, const char *const *loops, struct strings *strings,
@@ -28,7 +26,7 @@ struct err merger_init(struct merger *m, struct target *t, const char *const *lo
 	*m = (struct merger){ .loops = loops, .strings = strings };
 	raw_stacks_init(&m->natives, depth);
 	raw_stacks_init(&m->merged, depth);
-	map64_init(&m->kinds, KINDS_MAX);
+	map64_init(&m->numbers, PLACES_MAX);
 	e = runtimes_attach_native(t, &m->ops, &m->instance);
 	if (failed(e))
 		m->ops = NULL;
@@ -42,7 +40,9 @@ void merger_free(struct merger *m)
 	m->ops->detach(m->instance);
 	raw_stacks_free(&m->natives);
 	raw_stacks_free(&m->merged);
-	map64_free(&m->kinds);
+	map64_free(&m->numbers);
+	free(m->places);
+	free(m->functions);
 }
 
 size_t merger_wants(const struct merger *m, struct target *t, const struct raw_stacks *stacks, pid_t *ns_tids, size_t n,
@@ -86,37 +86,52 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* An address's module and kind, with the module's id in the upper half. The interpreter's own is told by its loop. */
-static uint64_t look_up(struct merger *m, struct target *t, const struct raw_frame *f)
+static struct merge_place look_up(struct merger *m, struct target *t, const struct raw_frame *f)
 {
 	struct frame_info info;
-	const char *name;
-	enum kind kind = KIND_OTHER;
+	struct merge_place p = { .kind = KIND_OTHER };
 
 	if (failed(m->ops->resolve(m->instance, t, f, m->strings, &info)))
-		return KIND_OTHER;
-	name = strings_get(m->strings, info.function);
-	if (is_one_of(name, m->loops))
-		kind = KIND_LOOP;
-	else if (info.kind == FRAME_PYTHON) /* a trampoline of the interpreter's, made for profilers */
-		kind = KIND_OWN;
-	else if (is_one_of(name, begins) || is_one_of(base_name(strings_get(m->strings, info.module)), c_libraries))
-		kind = KIND_BEGIN;
-	if (kind == KIND_LOOP)
+		return p;
+	p.function = info.function;
+	p.module = info.module;
+	if (is_one_of(strings_get(m->strings, info.function), m->loops)) {
+		p.kind = KIND_LOOP;
+		m->named = true;
 		m->own = info.module;
-	return (uint64_t)info.module << 32 | kind;
+	} else if (info.kind == FRAME_PYTHON) {
+		p.kind = KIND_MADE;
+	} else if (is_one_of(base_name(strings_get(m->strings, info.module)), c_libraries)) {
+		p.kind = KIND_LIBC;
+	}
+	return p;
+}
+
+/* Valid until the next call. */
+static const struct merge_place *place_of(struct merger *m, struct target *t, const struct raw_frame *f)
+{
+	bool fresh;
+	uint64_t *number = map64_put(&m->numbers, map64_key(hash_step(f->code, f->stamp)), &fresh);
+
+	if (fresh)
+		m->place_count = 0;
+	if (!*number) {
+		xgrow(&m->places, &m->place_cap, m->place_count + 1, sizeof(*m->places));
+		m->places[m->place_count++] = look_up(m, t, f);
+		*number = m->place_count;
+	}
+	return &m->places[*number - 1];
 }
 
 static enum kind kind_of(struct merger *m, struct target *t, const struct raw_frame *f)
 {
-	bool fresh;
-	uint64_t *known = map64_put(&m->kinds, map64_key(hash_step(f->code, f->stamp)), &fresh);
-	enum kind kind;
+	const struct merge_place *p = place_of(m, t, f);
 
-	if (!*known)
-		*known = (look_up(m, t, f) + 1);
-	kind = (enum kind)((*known - 1) & UINT32_MAX);
-	return kind == KIND_OTHER && m->own && (*known - 1) >> 32 == m->own ? KIND_OWN : kind;
+	if (p->kind != KIND_OTHER || !m->own)
+		return (enum kind)p->kind;
+	if (!m->named && p->function == m->loop)
+		return KIND_LOOP;
+	return p->module == m->own ? KIND_OWN : KIND_OTHER;
 }
 
 struct join {
@@ -153,6 +168,50 @@ static size_t count_loops(const struct join *j)
 	return loops;
 }
 
+/* Without what every stack begins with: the C library's start of a program or thread, and the function that it calls.
+ */
+static size_t without_start(const struct join *j)
+{
+	size_t n = j->natives;
+	bool libc = false;
+
+	while (n > 0 && (!libc || kind_of(j->m, j->t, &j->native[n - 1]) == KIND_LIBC)) {
+		libc = libc || kind_of(j->m, j->t, &j->native[n - 1]) == KIND_LIBC;
+		n--;
+	}
+	return n > 0 && kind_of(j->m, j->t, &j->native[n - 1]) == KIND_OTHER ? n - 1 : n;
+}
+
+static void find_loop(const struct join *j, size_t groups)
+{
+	struct merger *m = j->m;
+
+	xgrow(&m->functions, &m->function_cap, j->natives, sizeof(*m->functions));
+	for (size_t i = 0; i < j->natives; i++) {
+		const struct merge_place *p = place_of(m, j->t, &j->native[i]);
+
+		m->functions[i] = p->kind == KIND_OTHER ? p->function : 0;
+	}
+	m->loop = merge_loop_see(&m->unnamed, m->functions, j->natives, groups);
+	for (size_t i = 0; m->loop && i < j->natives; i++)
+		if (m->functions[i] == m->loop)
+			m->own = place_of(m, j->t, &j->native[i])->module;
+}
+
+/* At the leaf, the interpreter's own functions are shown from the first on that an extension or a library called, or
+ * all of them when there is none: those before lead from the loop to it, and tell nothing. */
+static size_t find_glue(const struct join *j, size_t empty)
+{
+	size_t end = 0, seen = 0;
+
+	while (end < j->natives && (kind_of(j->m, j->t, &j->native[end]) != KIND_LOOP || seen++ < empty))
+		end++;
+	for (size_t i = end; i-- > 0;)
+		if (kind_of(j->m, j->t, &j->native[i]) == KIND_OTHER)
+			return i + 1;
+	return end;
+}
+
 static void put_native(struct raw_stacks *out, const struct raw_frame *f)
 {
 	struct raw_frame copy = *f;
@@ -164,7 +223,7 @@ static void put_native(struct raw_stacks *out, const struct raw_frame *f)
 /* `empty` calls of the loop at the leaf have no frame yet, or have it no more. */
 static void put_all(const struct join *j, size_t empty, struct raw_stacks *out)
 {
-	size_t at = 0; /* of the interpreter's frames */
+	size_t glue = find_glue(j, empty), at = 0; /* of the interpreter's frames */
 
 	for (size_t i = 0; i < j->natives; i++) {
 		enum kind kind = kind_of(j->m, j->t, &j->native[i]);
@@ -174,7 +233,7 @@ static void put_all(const struct join *j, size_t empty, struct raw_stacks *out)
 		} else if (kind == KIND_LOOP) {
 			for (size_t n = group(&j->own[at], j->owns - at); n > 0; n--)
 				raw_stacks_frame(out, &j->own[at++]);
-		} else if (at == 0 || kind == KIND_OTHER || (kind == KIND_BEGIN && at < j->owns)) {
+		} else if (kind != KIND_MADE && (kind != KIND_OWN || (at == 0 && i < glue))) {
 			put_native(out, &j->native[i]);
 		}
 	}
@@ -192,10 +251,18 @@ static bool join(struct merger *m, struct target *t, const struct raw_stacks *st
 		 const struct raw_stack *native)
 {
 	struct join j = { m, t, &m->natives.frames[native->first], &stacks->frames[s->first], native->count, s->count };
-	size_t loops = count_loops(&j), groups = count_groups(&j);
+	size_t loops, groups = count_groups(&j);
 
+	if (native->lost || native->deep || s->deep)
+		return false;
+	j.natives = without_start(&j);
+	loops = count_loops(&j);
+	if (!m->named) {
+		find_loop(&j, groups);
+		loops = count_loops(&j);
+	}
 	/* A call of the loop begins before its frame does, and ends after it. */
-	if (loops < groups || loops > groups + 1 || native->lost || native->deep || s->deep)
+	if (loops < groups || loops > groups + 1)
 		return false;
 	put_all(&j, loops - groups, &m->merged);
 	return true;

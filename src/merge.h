@@ -5,9 +5,16 @@
 #include "cspy/profile.h"
 #include "cspy/runtime.h"
 #include "map64.h"
+#include "merge_loop.h"
 
 /* Owner of native frames in a merged stack; the interpreter's own have 0. */
 enum { OWNER_NATIVE = 1 };
+
+/* What lies at an address, as far as merging has to know. */
+struct merge_place {
+	str_id function, module;
+	uint8_t kind;
+};
 
 struct merger {
 	const struct runtime_ops *ops; /* of native stacks; NULL: nothing is merged */
@@ -15,8 +22,15 @@ struct merger {
 	const char *const *loops; /* of the interpreter: see runtime.h */
 	struct strings *strings;  /* borrowed */
 	struct raw_stacks natives, merged;
-	struct map64 kinds; /* what lies at an address, as far as merging has to know */
-	str_id own;	    /* the module that the interpreter's loop is in; 0: not met yet */
+	struct map64 numbers; /* of an address in `places`, plus one */
+	struct merge_place *places;
+	size_t place_count, place_cap;
+	struct merge_loop unnamed; /* where no symbol tells the loop */
+	bool named;		   /* one does */
+	str_id loop;		   /* the function that is it, when none does */
+	str_id own;		   /* the module that it is in; 0: not met yet */
+	str_id *functions;	   /* of the stack in hand, for `unnamed` */
+	size_t function_cap;
 };
 
 /* An error leaves it without ops. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cspy/perfmap.h"
+#include "map64.h"
 #include "procfs.h"
 #include "recorder.h"
 #include "starting.h"
@@ -54,12 +55,24 @@ static void let_go(struct recorder *r)
 	r->target = NULL;
 }
 
+/* Stands for the files that it has mapped, one of which may be an interpreter. */
+static uint64_t mapped_files(const struct target *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->maps.count; i++)
+		if (t->maps.list[i].inode && !t->maps.list[i].offset)
+			sum = hash_step(sum, t->maps.list[i].inode);
+	return sum;
+}
+
 static void attached(struct recorder *r)
 {
 	uint64_t now = clock_now();
 
 	sampler_about(r->sampler, &r->about);
 	r->program = running_program(r->target);
+	r->files = mapped_files(r->target);
 	if (!r->started_ns) {
 		r->started_ns = now;
 		r->cpu_ns = own_cpu();
@@ -241,9 +254,15 @@ static enum recorder_event look(struct recorder *r, uint64_t now)
 static void look_for_interpreter(struct recorder *r)
 {
 	struct sampler *found;
+	uint64_t files;
 
-	if (!sampler_is_fallback(r->sampler) || !starting_left(r->pid) || failed(target_refresh_maps(r->target)) ||
-	    failed(sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &found)))
+	if (!sampler_is_fallback(r->sampler) || !starting_left(r->pid) || failed(target_refresh_maps(r->target)))
+		return;
+	files = mapped_files(r->target);
+	if (files == r->files) /* reading all their symbols again would tell nothing new */
+		return;
+	r->files = files;
+	if (failed(sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &found)))
 		return;
 	sampler_settle(r->sampler);
 	sampler_free(r->sampler);

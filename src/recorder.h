@@ -44,6 +44,7 @@ struct recorder {
 	uint64_t try_ns;     /* between tries */
 	uint64_t any_ns;     /* a process that shows no interpreter until then has none */
 	uint64_t program;    /* names the program that the process runs: changes with exec */
+	uint64_t files;	     /* that the process had mapped when an interpreter was looked for last */
 	double held_back;
 	unsigned execs;	  /* programs seen after the first */
 	uint64_t exec_ns; /* the last of them, since the start */

@@ -152,11 +152,13 @@ struct err symbols_name(struct symbols *s, raddr_t at, struct strings *strings, 
 		return OK;
 	}
 	symbol = symbol_table_find(&names_of(s, map, module)->table, svma);
-	if (symbol)
+	if (symbol) {
 		demangle(symbol->name, name, sizeof(name));
-	else
+		name[strcspn(name, "@")] = 0; /* a symbol's version */
+	} else {
 		snprintf(name, sizeof(name), "%.900s+0x%" PRIx64, base_name(module->path),
 			 function_start(module->image, svma));
+	}
 	*ret = info_of(strings, name, module->path);
 	return OK;
 }

@@ -102,14 +102,15 @@ static const struct rule *find_rule(struct unwinder *u, raddr_t at)
 static void settle(struct unwinder *u, raddr_t pc, struct rule *ret)
 {
 	uint8_t code[CODE_BEFORE + CODE_AHEAD];
-	size_t len = CODE_AHEAD;
+	size_t before = pc % CODE_PAGE ? CODE_BEFORE : 0; /* the page before may be none */
+	size_t left = CODE_PAGE - pc % CODE_PAGE, len = CODE_AHEAD;
 
-	if (failed(memory_read(u->target->memory, pc - CODE_BEFORE, code, CODE_BEFORE + len))) {
-		len = CODE_PAGE - pc % CODE_PAGE < CODE_AHEAD ? CODE_PAGE - pc % CODE_PAGE : CODE_AHEAD;
-		if (failed(memory_read(u->target->memory, pc - CODE_BEFORE, code, CODE_BEFORE + len)))
+	if (failed(memory_read(u->target->memory, pc - before, code, before + len))) {
+		len = left < CODE_AHEAD ? left : CODE_AHEAD;
+		if (failed(memory_read(u->target->memory, pc - before, code, before + len)))
 			return;
 	}
-	regs_settle(&u->disassembler, code, CODE_BEFORE, len, pc, ret);
+	regs_settle(&u->disassembler, code, before, len, pc, ret);
 }
 
 enum step { STEPPED, STEP_ROOT, STEP_SHORT, STEP_LOST };

@@ -1,10 +1,18 @@
 /* unwind_cfi.c - rules out of the call frame information of ELF files, as libdw reads it. */
 #include <dwarf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "image_elf.h"
+#include "procfs.h"
 #include "regs.h"
 #include "unwind_cfi.h"
+
+enum { MEMORY_MORE = 256 << 20 }; /* that reading one rule may take */
 
 struct cfi {
 	struct image *image;
@@ -134,7 +142,26 @@ static bool compile(Dwarf_Frame *f, struct exprs *exprs, struct rule *ret)
 	return true;
 }
 
-static Dwarf_Frame *frame_at(struct cfi *c, uint64_t svma)
+/*
+ * A file may name a register of any number, and libdw then makes room for as many: gigabytes. Within the limit it says
+ * that there is no memory, and the address has no rule. False: there is no limit, since it can't be told what is used.
+ */
+static bool limit_memory(struct rlimit *old)
+{
+	struct rlimit r;
+	uint64_t pages;
+	char text[64];
+
+	if (getrlimit(RLIMIT_AS, old) != 0 || procfs_read_buf(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%" SCNu64, &pages) != 1)
+		return false;
+	r = *old;
+	if (pages * (uint64_t)sysconf(_SC_PAGESIZE) + MEMORY_MORE < r.rlim_cur)
+		r.rlim_cur = pages * (uint64_t)sysconf(_SC_PAGESIZE) + MEMORY_MORE;
+	return setrlimit(RLIMIT_AS, &r) == 0;
+}
+
+static Dwarf_Frame *find_frame(struct cfi *c, uint64_t svma)
 {
 	Dwarf_CFI *debug;
 	Dwarf_Frame *f;
@@ -143,6 +170,17 @@ static Dwarf_Frame *frame_at(struct cfi *c, uint64_t svma)
 		return f;
 	debug = debug_frame(c);
 	return debug && dwarf_cfi_addrframe(debug, svma, &f) == 0 ? f : NULL;
+}
+
+static Dwarf_Frame *frame_at(struct cfi *c, uint64_t svma)
+{
+	struct rlimit old;
+	bool limited = limit_memory(&old);
+	Dwarf_Frame *f = find_frame(c, svma);
+
+	if (limited)
+		setrlimit(RLIMIT_AS, &old);
+	return f;
 }
 
 bool cfi_rule(struct cfi *c, struct exprs *exprs, uint64_t svma, struct rule *ret, uint64_t *end)
