@@ -13,7 +13,7 @@ static const uint32_t stamp_jit = 1u << 31, stamp_unnamed = UINT32_MAX;
  */
 enum { SLOT_CONTEXT = 1, SLOT_FUNCTION = 2, SLOT_BYTECODE = 4, SLOT_OFFSET = 5, FP_BELOW_CFA = 16 };
 /* A bytecode array's first bytes are its map, its length and some more, as the version has it. */
-enum { ARRAY_LENGTH = 8, ARRAY_HEAD_MIN = 32, ARRAY_HEAD_MAX = 128, ARRAY_MAX = 1 << 30 };
+enum { ARRAY_LENGTH = 8, ARRAY_HEAD_MIN = 32, ARRAY_HEAD_MAX = 128, ARRAY_HEAD_STEP = 2 };
 
 static bool word_at(const struct stack_copy *s, raddr_t at, uint64_t *ret)
 {
@@ -33,31 +33,44 @@ static bool is_small_integer(uint64_t word)
 	return !(word & UINT32_MAX) && word;
 }
 
-/* The bytecode array of a frame, and how far in it the interpreter is; 0: it does not run there. */
-static bool bytecode_of(const struct stack_copy *s, raddr_t cfa, raddr_t *array, uint64_t *offset)
+/* The bytecode array of a frame; does the interpreter run it there? */
+static bool bytecode_of(const struct stack_copy *s, raddr_t cfa, raddr_t *array, bool *runs)
 {
 	raddr_t fp = cfa - FP_BELOW_CFA;
-	uint64_t context, function, bytecode;
+	uint64_t context, function, bytecode, offset;
 
 	if (cfa < FP_BELOW_CFA || !word_at(s, fp - SLOT_CONTEXT * 8, &context) ||
 	    !word_at(s, fp - SLOT_FUNCTION * 8, &function) || !word_at(s, fp - SLOT_BYTECODE * 8, &bytecode) ||
-	    !word_at(s, fp - SLOT_OFFSET * 8, offset))
+	    !word_at(s, fp - SLOT_OFFSET * 8, &offset))
 		return false;
 	if (!is_pointer(context) || !is_pointer(function) || !is_pointer(bytecode))
 		return false;
 	*array = bytecode - 1;
-	*offset = is_small_integer(*offset) && *offset >> 32 < ARRAY_MAX ? (*offset >> 32) + 1 : 0;
+	*runs = is_small_integer(offset);
 	return true;
 }
 
 /* Bytecode is moved by the collector, and no map says so: its length has to be the line's. */
-static bool is_whole(struct target *t, raddr_t array, const struct perfmap_code *code)
+static bool is_line_of(const struct jit *j, struct target *t, raddr_t array, raddr_t head, struct perfmap_code *ret)
 {
 	uint64_t length;
 
-	return code->start >= array + ARRAY_HEAD_MIN && code->start <= array + ARRAY_HEAD_MAX &&
+	return perfmap_find(j->map, array + head, ret) && ret->start == array + head && !ret->glue &&
 	       !failed(memory_u64(t->memory, array + ARRAY_LENGTH, &length)) && is_small_integer(length) &&
-	       length >> 32 == code->end - code->start;
+	       length >> 32 == ret->end - ret->start;
+}
+
+static bool line_of(struct jit *j, struct target *t, raddr_t array, struct perfmap_code *ret)
+{
+	if (j->array_head)
+		return is_line_of(j, t, array, j->array_head, ret);
+	for (raddr_t head = ARRAY_HEAD_MIN; head <= ARRAY_HEAD_MAX; head += ARRAY_HEAD_STEP) {
+		if (!is_line_of(j, t, array, head, ret))
+			continue;
+		j->array_head = head;
+		return true;
+	}
+	return false;
 }
 
 static void learn_trampoline(struct jit *j, raddr_t at)
@@ -99,26 +112,20 @@ static enum what by_bytecode(struct jit *j, struct target *t, const struct code_
 			     struct raw_frame *ret)
 {
 	struct perfmap_code code;
-	uint64_t offset;
 	raddr_t array;
+	bool runs;
 
-	if (!bytecode_of(stack, c->cfa, &array, &offset))
+	if (!bytecode_of(stack, c->cfa, &array, &runs))
 		return OTHER;
-	if (offset && perfmap_find(j->map, array + offset, &code) && !code.glue && is_whole(t, array, &code)) {
-		j->array_head = code.start - array;
+	if (line_of(j, t, array, &code)) {
 		*ret = frame_of(&code);
-		if (!c->is_return)
+		if (!c->is_return || !runs)
 			return WITHIN;
 		learn_trampoline(j, c->at);
 		return FUNCTION;
 	}
-	if (j->array_head && perfmap_find(j->map, array + j->array_head, &code) && !code.glue &&
-	    code.start == array + j->array_head && is_whole(t, array, &code)) {
-		*ret = frame_of(&code);
-		return WITHIN;
-	}
 	*ret = (struct raw_frame){ .stamp = stamp_unnamed };
-	return offset && is_trampoline(j, c) ? FUNCTION : OTHER;
+	return runs && is_trampoline(j, c) ? FUNCTION : OTHER;
 }
 
 static enum what what_is(struct jit *j, struct target *t, const struct code_addr *c, const struct stack_copy *stack,
