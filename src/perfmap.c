@@ -1,5 +1,5 @@
 /* perfmap.c - follow the map that a JIT writes of its code, as it grows. */
-#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@ enum {
 	CODE_BYTES_MAX = 1 << 30, /* of one function */
 	CHECK = 64,		  /* bytes before what is new, which must not have changed */
 	BEHIND_MAX = 128 << 20,	  /* of a map that is larger, its end */
-	PATH_BYTES = 64,
 };
 static const uint64_t BYTES_MAX = 4ull << 30; /* in all: what writes more than that is no JIT */
 static const uint64_t OPEN_NS = 1000000000;   /* between looks whether the file is there, or another one */
@@ -72,12 +71,37 @@ static bool is_of_this_process(const struct target *t, const struct stat *st)
 	return st->st_mtim.tv_sec + START_SLACK_S >= started;
 }
 
+/* The text behind `option`, in which - and _ are the same, as V8 has it; NULL: another option. */
+static const char *option_value(const char *text, const char *option)
+{
+	for (; *option; option++, text++)
+		if (*text != *option && !(*option == '-' && *text == '_'))
+			return NULL;
+	return text;
+}
+
+/* Nearly always /tmp; V8 may be told another one. */
+static const char *folder_of(const char *cmdline, size_t len)
+{
+	const char *folder = "/tmp";
+
+	for (size_t i = 0; i < len; i += strlen(cmdline + i) + 1) {
+		const char *value = option_value(cmdline + i, "--perf-basic-prof-path=");
+
+		if (value && *value == '/')
+			folder = value;
+	}
+	return folder;
+}
+
 static int open_map(struct target *t, struct stat *st)
 {
-	char path[PATH_BYTES];
+	size_t len = 0;
+	CLEANUP(cleanup_free) char *cmdline = procfs_read(t->proc, "cmdline", &len);
+	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)t->ns_pid);
+	snprintf(path, sizeof(path), "%s/perf-%d.map", folder_of(cmdline, len), (int)t->ns_pid);
 	if (failed(target_open_shared(t, path, &fd)))
 		return -1;
 	if (fstat(fd, st) == 0 && owner_is_right(t, st->st_uid) && is_of_this_process(t, st))

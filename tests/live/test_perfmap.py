@@ -122,6 +122,16 @@ def test_code_that_is_replaced_keeps_the_name_that_it_had(cspy, target, maps):
     assert set(record(cspy, t.pid, seconds=1)) <= {('made_a',), ('made_b',)} | {s for s in stacks if 'made_a' not in s}
 
 
+def test_node_may_be_told_to_write_its_map_elsewhere(cspy, target, maps, tmp_path):
+    nodes = [n for n in runtimes.nodes() if n.version >= (22, 0)]
+    if not nodes:
+        pytest.skip('there is no Node that has the switch')
+    t, truth = start_node(target, maps, nodes[0], [*flags_for(nodes[0], 'all'), '--perf-basic-prof-path=%s' % tmp_path])
+    assert not os.path.exists(maps[0])
+    stacks = record(cspy, t.pid, enough=20)
+    assert any(frame_of(stacks, entry['name']) for entry in truth), stacks
+
+
 def test_native_and_javascript_frames_stand_in_one_stack(cspy, target, maps):
     node = runtimes.nodes()[-1]
     t, truth = start_node(target, maps, node, flags_for(node, 'all'))
