@@ -146,16 +146,16 @@ static enum what what_is(struct jit *j, struct target *t, const struct code_addr
 	return c->module || known ? OTHER : UNKNOWN;
 }
 
-/* Leaf first, so that this is soon known where it is so. */
+/* Leaf first, so that this is soon known where it is so; but the interpreter's own address has to be known for it. */
 static bool has_function(struct jit *j, struct target *t, const struct code_addr *found, size_t count,
 			 const struct stack_copy *stack)
 {
 	struct raw_frame f;
+	bool has = false;
 
-	for (size_t i = 0; j->there && i < count; i++)
-		if (what_is(j, t, &found[i], stack, &f) >= FUNCTION)
-			return true;
-	return false;
+	for (size_t i = 0; j->there && i < count && (!has || !j->trampoline_count); i++)
+		has = what_is(j, t, &found[i], stack, &f) >= FUNCTION || has;
+	return has;
 }
 
 static void push_itself(const struct jit *j, const struct code_addr *c, struct raw_stacks *out)
@@ -171,7 +171,7 @@ static void push_itself(const struct jit *j, const struct code_addr *c, struct r
 void jit_push(struct jit *j, struct target *t, const struct code_addr *found, size_t count,
 	      const struct stack_copy *stack, struct raw_stacks *out)
 {
-	bool others = !j->functions || !has_function(j, t, found, count, stack);
+	bool has = has_function(j, t, found, count, stack), others = !j->functions || !has;
 
 	for (size_t i = 0; i < count; i++) {
 		struct raw_frame f = native_frame(&found[i]);

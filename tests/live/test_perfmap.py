@@ -113,13 +113,15 @@ def test_code_that_is_replaced_keeps_the_name_that_it_had(cspy, target, maps):
     except EOFError:
         pytest.skip('jit_moving knows no code for this machine')
     stacks = record(cspy, t.pid, '-n')
-    total = sum(stacks.values())
+    both = cli.share(stacks, 'made_a') + cli.share(stacks, 'made_b')
     for made, work in ('made_a', 'work_a'), ('made_b', 'work_b'):
-        assert cli.share(stacks, made) > 0.5 - 5 * math.sqrt(0.25 / total) - 0.05, stacks
+        # Turns and looks may keep step for a while.
+        assert 0.25 < cli.share(stacks, made) / both < 0.75, stacks
         for stack in stacks:
             assert (made in stack) == (work in names(stack)) or stack[-1] in ('made_a', 'made_b'), stack
     # Without -n, its functions alone.
-    assert set(record(cspy, t.pid, seconds=1)) <= {('made_a',), ('made_b',)} | {s for s in stacks if 'made_a' not in s}
+    alone = [s for s in record(cspy, t.pid, seconds=1) if 'made_a' in s or 'made_b' in s]
+    assert sorted(alone) == [('made_a',), ('made_b',)], alone
 
 
 def test_node_may_be_told_to_write_its_map_elsewhere(cspy, target, maps, tmp_path):
