@@ -85,6 +85,8 @@ struct rby_layout {
 	int32_t frame_size, frame_jit_return;
 	int32_t body_parent, body_local, body_lines, body_line_count, body_positions, body_succinct;
 	int32_t line_size, line_at;
+	/* PUSH_LINKED_FIRST: what the call instructions of an iseq know, each in so many bytes, and the method in it. */
+	int32_t body_calls, body_call_count, call_size, call_method;
 	int32_t class_ext, class_path_at, class_attached;
 	uint32_t array_len_mask, singleton_flag, magic_mask, magic_dummy;
 	uint32_t last_op_id, nil;
@@ -155,13 +157,16 @@ enum {
 /* The word at ep[0]; ep[-1] leads to the environment around this one, ep[-2]
  * holds the method entry. */
 enum {
+	MAGIC_METHOD = 0x11110001,
+	MAGIC_BLOCK = 0x22220001,
 	MAGIC_CFUNC = 0x55550001,
 	MAGIC_IFUNC = 0x66660001,
+	MAGIC_RESCUE = 0x78880001,
 	ENV_LOCAL = 2,
 	FRAME_FINISH = 0x20, /* entered from C */
 };
 
-enum { ISEQ_METHOD = 1, ISEQ_EVAL = 6 }; /* a body's type */
+enum { ISEQ_METHOD = 1, ISEQ_BLOCK = 2, ISEQ_RESCUE = 4, ISEQ_ENSURE = 5, ISEQ_EVAL = 6 }; /* a body's type */
 enum { METHOD_TYPE_MASK = 15, METHOD_ISEQ = 0, METHOD_CFUNC = 1 };
 enum { THREAD_STATUS_MASK = 3, THREAD_RUNNABLE = 0 };
 enum { GC_DURING = 1 << 5 };

@@ -101,6 +101,9 @@ struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, stru
  * tell. Stacks that don't get an error. */
 void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out);
 
+/* leaf.c: take off, of threads that are held, a newest frame that an earlier call left. */
+void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out);
+
 static inline uint64_t rby_word(const uint8_t *p)
 {
 	uint64_t v;
