@@ -33,11 +33,11 @@ struct rby_parts {
 struct rby_code {
 	raddr_t code; /* 0: empty */
 	raddr_t body, label;
-	raddr_t encoded; /* the first instruction; 0: a C function */
-	raddr_t method;	 /* method entry that an iseq belongs to; 0: none, or not known */
+	raddr_t encoded;		  /* the first instruction; 0: a C function */
+	raddr_t method;			  /* method entry that an iseq belongs to; 0: none, or not known */
 	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, its calls; 0: not read */
-	uint64_t *ends;	 /* PUSH_LINKED_FIRST: bit n: the instruction before word n
-			    leaves the frame */
+	uint64_t *ends;			  /* PUSH_LINKED_FIRST: bit n: the instruction before word n
+					     leaves the frame */
 	uint64_t born_ns;
 	uint32_t words; /* of its instructions */
 	uint32_t type;	/* leaf.c: of its body */

@@ -68,7 +68,8 @@ static enum answer call_of(const struct leaf *f, raddr_t *ret)
 	return YES;
 }
 
-/* A method that is called as it is, and by which name; others (send, Method#call) put the frame of another one there. */
+/* A method that is called as it is, and by which name; others (send, Method#call) put the frame of another one there.
+ */
 static bool is_direct(const struct leaf *f, raddr_t method, uint64_t *name)
 {
 	raddr_t definition;
@@ -95,7 +96,8 @@ static bool is_what_is_called(const struct leaf *f, raddr_t call)
 	return name == wanted;
 }
 
-/* A block, or a rescue clause, stands above the very method that it is in, unless that one's variables are in the heap. */
+/* A block, or a rescue clause, stands above the very method that it is in, unless that one's variables are in the heap.
+ */
 static bool stands_in_its_method(const struct leaf *f)
 {
 	const struct rby_stack *s = f->stack;
@@ -142,9 +144,9 @@ static bool is_possible(const struct leaf *f)
 	behind_call = call_of(f, &call);
 	if (behind_call == YES)
 		return is_what_is_called(f, call);
-	/* What other instructions call, they call from C: a method then says so, a function in C did not get this far. */
-	return behind_call == UNKNOWN ||
-	       (f->magic == (MAGIC_METHOD & l->magic_mask) && f->env[2] & FRAME_FINISH);
+	/* What other instructions call, they call from C: a method then says so, a function in C did not get this far.
+	 */
+	return behind_call == UNKNOWN || (f->magic == (MAGIC_METHOD & l->magic_mask) && f->env[2] & FRAME_FINISH);
 }
 
 static bool is_left_over(struct rby *r, struct target *t, const struct raw_frame *frame, struct rby_thread *th)

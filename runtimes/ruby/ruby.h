@@ -68,6 +68,9 @@ struct rby {
 				   pthread; NO_FIELD: not known */
 };
 
+/* ruby.c: an instance whose roots are known already, with the threads that are there. Ended by runtime_ruby.detach. */
+MUST_CHECK struct err rby_attach_roots(const struct rby_roots *roots, struct target *t, struct rby **ret);
+
 /* threads.c: walk the lists of ractors and threads afresh. */
 MUST_CHECK struct err rby_threads_discover(struct rby *r, struct target *t);
 void rby_threads_free(struct rby *r);
