@@ -403,6 +403,7 @@ static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks
 		 * or some of that. */
 		if (may_drop && k == 0 && (!fits || (f->pos < RBY_POS_START && is_end(m, e, f->pos)))) {
 			rby_drop_leaf(stack);
+			stack->cut |= !e->stamp; /* who knows what it was? */
 			may_drop = false;
 			k--;
 			continue;
