@@ -25,7 +25,7 @@ struct err rby_attach_roots(const struct rby_roots *roots, struct target *t, str
 	r->roots = *roots;
 	r->l = &r->roots.layout;
 	rby_sample_init(r);
-	rby_resolver_init(&r->resolver, t->memory, r->l, r->roots.symbols);
+	rby_resolver_init(&r->resolver, t->memory, r->l, r->roots.vm, r->roots.symbols);
 	e = rby_threads_discover(r, t);
 	if (failed(e))
 		detach(r);

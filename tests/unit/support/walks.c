@@ -164,7 +164,8 @@ static void complain_of(struct recorded *rec, uint64_t fail, size_t tick, raddr_
 /* Whether native code called it is told by memory of its own, which may be what failed. */
 static bool same_frame(const struct raw_frame *a, const struct raw_frame *b)
 {
-	return a->code == b->code && a->pos == b->pos && a->at == b->at && !(a->flags & ~b->flags) && a->stamp == b->stamp;
+	return a->code == b->code && a->pos == b->pos && a->at == b->at && !(a->flags & ~b->flags) &&
+	       a->stamp == b->stamp;
 }
 
 /* The same frames; of one that says that it is cut, the root part of them. */
