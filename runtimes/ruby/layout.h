@@ -84,9 +84,9 @@ struct rby_layout {
 	int32_t frame_size, frame_jit_return;
 	int32_t body_parent, body_local, body_lines, body_line_count, body_positions, body_succinct;
 	int32_t line_size, line_at;
-	/* PUSH_LINKED_FIRST: what the call instructions of an iseq know, each in so many bytes, and the method in it.
-	 */
-	int32_t body_calls, body_call_count, call_size, call_method;
+	/* What the call instructions of an iseq know, each in so many bytes; in it, or in what call_cache points to,
+	 * the method. */
+	int32_t body_calls, body_call_count, call_size, call_cache, call_method;
 	int32_t class_ext, class_path_at, class_attached;
 	uint32_t array_len_mask, singleton_flag, magic_mask, magic_dummy;
 	uint32_t last_op_id, nil;

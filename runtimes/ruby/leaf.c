@@ -87,10 +87,13 @@ static bool is_direct(const struct leaf *f, raddr_t method, uint64_t *name)
  * executed again further up: only the name counts. */
 static bool is_what_is_called(const struct leaf *f, raddr_t call)
 {
+	const struct rby_layout *l = f->r->l;
 	raddr_t cached;
 	uint64_t wanted, name;
 
-	if (failed(memory_ptr(f->m, call + (raddr_t)f->r->l->call_method, &cached)) || !cached || cached == f->env[0] ||
+	if (rby_has(l->call_cache) && failed(memory_ptr(f->m, call + (raddr_t)l->call_cache, &call)))
+		return true;
+	if (failed(memory_ptr(f->m, call + (raddr_t)l->call_method, &cached)) || !cached || cached == f->env[0] ||
 	    !is_direct(f, cached, &wanted) || !is_direct(f, f->env[0], &name))
 		return true;
 	return name == wanted;
@@ -163,14 +166,17 @@ static bool is_left_over(struct rby *r, struct target *t, const struct raw_frame
 
 void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out)
 {
-	if (r->l->push != PUSH_LINKED_FIRST || !rby_has(r->l->body_calls))
+	if (!rby_has(r->l->body_calls))
 		return;
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];
 		struct rby_thread *th = rby_thread_at(r, stack->state_at);
 
-		/* Who does not have the lock pushes nothing; and what was not held still is proven elsewhere. */
-		if (stack->sure && stack->state == RT_RUNNING && !stack->gc && !failed(stack->err) && stack->count &&
+		/* Who does not have the lock pushes nothing; and what was not held still is proven elsewhere, but for
+		 * compiled code, whose frames have no position. */
+		bool asked = stack->sure || (stack->count && out->frames[stack->first].pos == RBY_POS_START);
+
+		if (asked && stack->state == RT_RUNNING && !stack->gc && !failed(stack->err) && stack->count &&
 		    is_left_over(r, t, &out->frames[stack->first], th))
 			rby_drop_leaf(stack);
 	}
