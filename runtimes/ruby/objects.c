@@ -122,7 +122,7 @@ static struct err shaped_variable(const struct rby_objects *o, raddr_t class, co
 				  raddr_t *ret)
 {
 	raddr_t shapes, values;
-	uint64_t number, key;
+	uint64_t number = 0, key;
 	char buf[32];
 	struct err e = memory_ptr(o->m, o->vm + (raddr_t)o->l->vm_shapes, &shapes);
 
