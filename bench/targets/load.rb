@@ -31,56 +31,50 @@ def churn
   tree(13)
 end
 
-def pad(n, unit)
-  n == 0 ? work(unit) : pad(n - 1, unit)
+def pad(n, unit, mine)
+  n == 0 ? work(unit, mine) : pad(n - 1, unit, mine)
 end
 
-def work(unit)
-  unit == :stable ? stable : churn while COUNTS[Thread.current[:mine]] += 1
-end
+# The first one tells the speed of all.
+def work(unit, mine)
+  last, done = clock, COUNTS.sum
+  while last < FINISH
+    unit == :stable ? stable : churn
+    COUNTS[mine] += 1
+    now = clock
+    next if mine > 0 || now - last < LINE_SECONDS
 
-def thread_1
-  pad(4, :churn)
-end
-
-def thread_2
-  pad(4, :churn)
-end
-
-def thread_3
-  pad(4, :churn)
-end
-
-def thread_4
-  pad(4, :churn)
-end
-
-def tell(seconds)
-  start = last = clock
-  done = COUNTS.sum
-  while last - start < seconds
-    sleep LINE_SECONDS
-    now, total = clock, COUNTS.sum
+    total = COUNTS.sum
     puts format('%.3f %.2f', Process.clock_gettime(Process::CLOCK_REALTIME), (total - done) / (now - last))
     last, done = now, total
   end
   exit!
 end
 
-mode, seconds = ARGV[0], ARGV[1].to_f
+def thread_1
+  pad(4, :churn, 0)
+end
+
+def thread_2
+  pad(4, :churn, 1)
+end
+
+def thread_3
+  pad(4, :churn, 2)
+end
+
+def thread_4
+  pad(4, :churn, 3)
+end
+
 COUNTS = [0] * 4
+FINISH = clock + ARGV[1].to_f
 $stdout.sync = true
 puts 'ready'
-Thread.new { tell(seconds) }
-if mode == 'threads'
-  %i[thread_1 thread_2 thread_3 thread_4].each_with_index do |name, i|
-    Thread.new do
-      Thread.current[:mine] = i
-      send(name)
-    end
-  end
-  sleep
-else
-  Thread.current[:mine] = 0
-  pad(mode == 'stable' ? 16 : 4, mode.to_sym)
+case ARGV[0]
+when 'threads'
+  [2, 3, 4].each { |n| Thread.new { send("thread_#{n}") } }
+  thread_1
+when 'stable' then pad(16, :stable, 0)
+else pad(4, :churn, 0)
 end
