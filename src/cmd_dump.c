@@ -3,18 +3,20 @@
 
 #include "advice.h"
 #include "command.h"
-#include "dump.h"
+#include "dump_tree.h"
 #include "starting.h"
 
 struct options {
 	pid_t pid;
-	bool json;
+	bool json, subprocesses;
 	struct dump_options dump;
 };
 
 #define AT(field) offsetof(struct options, field)
 static const struct option_row rows[] = {
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "the process; PID alone does, too" },
+	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
+	  "its children, too, and theirs; equal stacks once" },
 	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
@@ -66,17 +68,11 @@ static struct err take(const struct options *o, char *why, size_t cap, struct du
 static int dump(const struct options *o)
 {
 	struct advice_facts facts;
-	struct advice a = { 0 };
 	struct dump *d = NULL;
 	char why[256] = "";
 	struct err e;
 	int code = EXIT_OK;
 
-	advice_find_facts(o->pid, &facts);
-	if (advice_hopeless(&facts, &a)) {
-		advice_print(stderr, &a);
-		return a.exit_code;
-	}
 	e = take(o, why, sizeof(why), &d);
 	if (failed(e)) {
 		advice_find_facts(o->pid, &facts); /* it may have ended since */
@@ -90,10 +86,37 @@ static int dump(const struct options *o)
 	return code;
 }
 
+static int dump_tree(const struct options *o)
+{
+	struct tree *t = NULL;
+	struct err e = tree_take(o->pid, o->dump, &t);
+	int code = EXIT_OK;
+
+	if (!failed(e) && !t->process_count)
+		e = err_at(ERR_GONE, 0, "looking at the process");
+	/* Nothing can be told of its children without a word about itself. */
+	if (!failed(e) && t->process_count == 1 && t->processes[0].err.code == ERR_DENIED)
+		e = t->processes[0].err;
+	if (failed(e)) {
+		struct advice_facts facts;
+
+		advice_find_facts(o->pid, &facts);
+		code = explain(&facts, e, "");
+	} else if (o->json) {
+		tree_json(stdout, t);
+	} else {
+		tree_text(stdout, t);
+	}
+	tree_free(t);
+	return code;
+}
+
 static int dump_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct options_rest rest;
+	struct advice_facts facts;
+	struct advice a = { 0 };
 
 	options_parse(rows, argc, argv, &o, &rest);
 	switch (rest.outcome) {
@@ -114,7 +137,14 @@ static int dump_run(const struct command *self, int argc, char **argv)
 		return refuse("dump takes one process id", "as in: cspy dump 4711");
 	if (!o.pid)
 		return refuse("nothing to dump", "name a process: -p PID");
-	return dump(&o);
+	if (o.subprocesses && o.dump.locals && !o.json)
+		return refuse("--locals with -s is for --json", "stacks that are shown once have different variables");
+	advice_find_facts(o.pid, &facts);
+	if (advice_hopeless(&facts, &a)) {
+		advice_print(stderr, &a);
+		return a.exit_code;
+	}
+	return o.subprocesses ? dump_tree(&o) : dump(&o);
 }
 
 const struct command command_dump = {

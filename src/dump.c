@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "pause.h"
 #include "runtimes.h"
+#include "wait.h"
 
 enum {
 	DEPTH = 65535,
@@ -197,6 +198,7 @@ static void add_thread(struct look *l, const struct raw_stack *s, const enum thr
 	*th = (struct dump_thread){
 		.thread = s->thread,
 		.tid = os ? os->tid : 0,
+		.ns_tid = s->ns_tid,
 		.deep = s->deep,
 		.sure = s->sure,
 		.err = s->err,
@@ -288,8 +290,13 @@ static struct err take(struct look *l)
 	d->paused_ns += pause_release(&l->pause);
 	if (failed(e))
 		return e;
-	for (size_t i = 0; i < d->thread_count; i++)
-		name_thread(l, &l->stacks.list[i], &d->threads[i]);
+	for (size_t i = 0; i < d->thread_count; i++) {
+		struct dump_thread *th = &d->threads[i];
+
+		name_thread(l, &l->stacks.list[i], th);
+		if (th->tid && !th->active)
+			wait_describe(l->target, th->tid, th->waits_for, sizeof(th->waits_for));
+	}
 	for (size_t i = 0; i < d->frame_count; i++)
 		resolve(l, &d->frames[i]);
 	return OK;
@@ -312,6 +319,7 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 
 	d->options = o;
 	d->pid = t->pid;
+	d->ns_pid = t->ns_pid;
 	d->strings = strings_new();
 	d->frames_known = frames_new(d->strings);
 	d->profile = profile_new(d->frames_known);
