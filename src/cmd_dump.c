@@ -47,7 +47,7 @@ static int explain(const struct advice_facts *f, struct err e, const char *why)
 }
 
 /* A process that was started a moment ago gets time to load its interpreter. */
-static struct err take(const struct options *o, char *why, size_t cap, struct dump **ret)
+static struct err take(const struct options *o, char *why, size_t cap, bool *readable, struct dump **ret)
 {
 	static const struct timespec nap = { 0, 10000000 };
 
@@ -56,6 +56,7 @@ static struct err take(const struct options *o, char *why, size_t cap, struct du
 		struct err e = target_open(o->pid, &target);
 
 		why[0] = 0;
+		*readable = !failed(e);
 		if (!failed(e))
 			e = dump_take(target, o->dump, why, cap, ret);
 		target_close(target);
@@ -70,12 +71,14 @@ static int dump(const struct options *o)
 	struct advice_facts facts;
 	struct dump *d = NULL;
 	char why[256] = "";
+	bool readable;
 	struct err e;
 	int code = EXIT_OK;
 
-	e = take(o, why, sizeof(why), &d);
+	e = take(o, why, sizeof(why), &readable, &d);
 	if (failed(e)) {
 		advice_find_facts(o->pid, &facts); /* it may have ended since */
+		facts.readable = readable;
 		code = explain(&facts, e, why);
 	} else if (o->json) {
 		dump_json(stdout, d);
