@@ -11,6 +11,8 @@ PREFIX ?= /usr/local
 CSPY_RUNTIMES ?= build/runtimes
 FUZZ_SECONDS  ?= 20
 SANITIZE      ?=
+# STATIC=1: one file that needs nothing of the system that it runs on.
+STATIC        ?=
 # make V=1 shows whole commands.
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
@@ -59,13 +61,13 @@ OPTIMISE := $(if $(SANITIZE),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Werror
 # A folder sees the contracts in include/, and itself: $(<D) is the folder of the file compiled.
 INCLUDES  = -Iinclude -I$(GEN) -I$(<D)
-DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"'
+DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"' $(if $(STATIC),-DCSPY_STATIC)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS       := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+LIBS       := $(shell pkg-config $(if $(STATIC),--static) --libs $(PACKAGES) 2>/dev/null) -lm
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) $(SANITIZER) $(CPPFLAGS) $(CFLAGS)
-LINK  = $(CC) $(SANITIZER) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
+LINK  = $(CC) $(SANITIZER) $(CFLAGS) $(if $(STATIC),-static) -Wl,--as-needed $(LDFLAGS)
 # Tests may look inside: they see src/ and, as "NAME/layout.h", the runtimes.
 TEST_INCLUDES := -Isrc -Iruntimes -Itests/unit/support
 
@@ -100,6 +102,10 @@ $(OBJ)/tests/%.o: tests/%.c $(BUILD)/flags | $(GENERATED)
 
 -include $(patsubst %.o,%.d,$(LIB_OBJECTS) $(MAIN_OBJECT) $(UNIT_SUPPORT)) \
 	$(patsubst $(BUILD)/%,$(OBJ)/%.d,$(UNIT_TESTS) $(LIVE_HELPERS) $(FUZZERS) $(TOOLS))
+
+.PHONY: static
+static: ## build build/static/cspy, which runs in any container, whatever its libc
+	@$(MAKE) BUILD=$(BUILD)/static STATIC=1 all
 
 # ---- Generated from file names ----------------------------------------------------------------
 

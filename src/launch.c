@@ -39,7 +39,7 @@ static bool become_caller_of_sudo(void)
 	if (geteuid() != 0 || !id_from("SUDO_UID", &uid) || !id_from("SUDO_GID", &gid) || uid == 0)
 		return true;
 	user = users_find((uid_t)uid);
-	if (user ? initgroups(user->pw_name, (gid_t)gid) : setgroups(0, NULL))
+	if (user ? users_take_groups(user, (gid_t)gid) : setgroups(0, NULL))
 		return false;
 	if (setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) || setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid))
 		return false;

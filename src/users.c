@@ -1,9 +1,13 @@
 /* users.c - names of users. */
+#include <grp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "users.h"
 
 #ifdef CSPY_STATIC
+enum { GROUPS_MAX = 1024 };
+
 /* A static program must not load the name services of a system whose libc is another one. */
 const struct passwd *users_find(uid_t uid)
 {
@@ -17,10 +21,31 @@ const struct passwd *users_find(uid_t uid)
 	fclose(f);
 	return p;
 }
+
+int users_take_groups(const struct passwd *user, gid_t gid)
+{
+	gid_t list[GROUPS_MAX] = { gid };
+	size_t n = 1;
+	FILE *f = fopen("/etc/group", "re");
+	const struct group *g;
+
+	while (f && n < GROUPS_MAX && (g = fgetgrent(f)))
+		for (char **member = g->gr_mem; *member && n < GROUPS_MAX; member++)
+			if (!strcmp(*member, user->pw_name) && g->gr_gid != gid)
+				list[n++] = g->gr_gid;
+	if (f)
+		fclose(f);
+	return setgroups(n, list);
+}
 #else
 const struct passwd *users_find(uid_t uid)
 {
 	return getpwuid(uid);
+}
+
+int users_take_groups(const struct passwd *user, gid_t gid)
+{
+	return initgroups(user->pw_name, gid);
 }
 #endif
 

@@ -11,4 +11,7 @@ const struct passwd *users_find(uid_t uid);
 /* The name, or "user 1000". */
 void users_name(uid_t uid, char *buf, size_t cap);
 
+/* Become a member of the user's groups, and of `gid`, and of no other. 0, or -1 with errno. */
+int users_take_groups(const struct passwd *user, gid_t gid);
+
 #endif

@@ -1,6 +1,6 @@
 /* without_calls.c - run a command under a seccomp filter that refuses some system calls, as container runtimes do.
  *
- * usage: without_calls CALL[,CALL] COMMAND [ARGUMENTS]      CALL is process_vm_readv or ptrace
+ * usage: without_calls CALL[,CALL] COMMAND [ARGUMENTS]      CALL is process_vm_readv, ptrace or openat2
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -36,6 +36,8 @@ int main(int argc, char **argv)
 		refuse(SYS_process_vm_readv);
 	if (strstr(argv[1], "ptrace"))
 		refuse(SYS_ptrace);
+	if (strstr(argv[1], "openat2"))
+		refuse(SYS_openat2);
 	execvp(argv[2], argv + 2);
 	perror(argv[2]);
 	return 127;
