@@ -174,6 +174,10 @@ check-unit: ## unit tests only
 check-live: all live-helpers ## tests on real interpreters only (PYTEST_ARGS="-k ..." chooses)
 	@BUILD=$(BUILD) tools/run-checks runtimes live
 
+.PHONY: check-kill
+check-kill: all ## kill cspy 1,000 times while it pauses a program, which must run on
+	@CSPY_KILLS=1000 PYTEST_ARGS='--timeout=1200 -k killed_cspy_leaves_every_thread' BUILD=$(BUILD) tools/run-checks live
+
 .PHONY: check-browser
 check-browser: all live-helpers ## tests of what a browser shows only
 	@BUILD=$(BUILD) tools/run-checks browser

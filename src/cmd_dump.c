@@ -1,14 +1,17 @@
 /* cmd_dump.c - cspy dump: print what every thread of a process is doing now. */
+#include <string.h>
 #include <time.h>
 
 #include "advice.h"
 #include "command.h"
 #include "dump_tree.h"
 #include "starting.h"
+#include "target_core.h"
 
 struct options {
 	pid_t pid;
 	bool json, subprocesses;
+	const char *core, *exe; /* a core file, and the program's own file where it is not at its path */
 	struct dump_options dump;
 };
 
@@ -18,6 +21,7 @@ static const struct option_row rows[] = {
 	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
 	  "its children, too, and theirs; equal stacks once" },
 	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
+	{ "core", 'c', OPTION_STRING, AT(core), "CORE", "a core file, of a process that is no more" },
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
 	  "whole paths, not only what tells files apart" },
@@ -66,6 +70,14 @@ static struct err take(const struct options *o, char *why, size_t cap, bool *rea
 	}
 }
 
+static void print(const struct options *o, const struct dump *d)
+{
+	if (o->json)
+		dump_json(stdout, d);
+	else
+		dump_text(stdout, d);
+}
+
 static int dump(const struct options *o)
 {
 	struct advice_facts facts;
@@ -80,13 +92,39 @@ static int dump(const struct options *o)
 		advice_find_facts(o->pid, &facts); /* it may have ended since */
 		facts.readable = readable;
 		code = explain(&facts, e, why);
-	} else if (o->json) {
-		dump_json(stdout, d);
 	} else {
-		dump_text(stdout, d);
+		print(o, d);
 	}
 	dump_free(d);
 	return code;
+}
+
+static int dump_core(struct options *o)
+{
+	struct advice a = { .exit_code = EXIT_UNSUPPORTED };
+	struct target *t = NULL;
+	struct dump *d = NULL;
+	char why[256] = "";
+	struct err e = target_open_core(o->core, o->exe, &t);
+
+	o->dump.nonblocking = true; /* there is nothing that could run */
+	if (!failed(e))
+		e = dump_take(t, o->dump, why, sizeof(why), &d);
+	if (failed(e)) {
+		snprintf(a.text, sizeof(a.text), "%.200s: %s", o->core, *why ? why : e.os ? strerror(e.os) : e.what);
+		if (e.os)
+			a.exit_code = EXIT_FAILED;
+		else if (t && !o->exe)
+			snprintf(a.hint, sizeof(a.hint),
+				 "the files that it had mapped are needed, unchanged; for the program's own: "
+				 "cspy dump --core CORE EXE");
+		advice_print(stderr, &a);
+	} else {
+		print(o, d);
+	}
+	dump_free(d);
+	target_close(t);
+	return failed(e) ? a.exit_code : EXIT_OK;
 }
 
 static int dump_tree(const struct options *o)
@@ -136,6 +174,12 @@ static int dump_run(const struct command *self, int argc, char **argv)
 	}
 	if (rest.command)
 		return refuse("dump takes a running process, no command", "to start a program: cspy record -- COMMAND");
+	if (o.core) {
+		o.exe = rest.operand;
+		if (o.pid || o.subprocesses)
+			return refuse("a core file and a process: one of them", "");
+		return dump_core(&o);
+	}
 	if (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid)))
 		return refuse("dump takes one process id", "as in: cspy dump 4711");
 	if (!o.pid)
@@ -152,7 +196,7 @@ static int dump_run(const struct command *self, int argc, char **argv)
 
 const struct command command_dump = {
 	.name = "dump",
-	.usage = "[OPTIONS] -p PID",
+	.usage = "[OPTIONS] -p PID\n[OPTIONS] --core CORE [EXECUTABLE]",
 	.summary = "print what every thread of a process is doing now",
 	.options = rows,
 	.run = dump_run,

@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "pause.h"
 #include "runtimes.h"
+#include "target_core.h"
 #include "wait.h"
 
 enum {
@@ -178,7 +179,9 @@ static void set_state(struct dump_thread *th, const struct raw_stack *s, enum th
 	th->active = os == THREAD_RUNNING;
 	th->owns_lock = s->state == RT_RUNNING && *lock;
 	th->gc = s->gc;
-	if (os == THREAD_STOPPED)
+	if (os == THREAD_DEAD)
+		snprintf(th->state, sizeof(th->state), "ended%s%s", th->owns_lock ? "+" : "", th->owns_lock ? low : "");
+	else if (os == THREAD_STOPPED)
 		snprintf(th->state, sizeof(th->state), "stopped");
 	else if (s->state == RT_WANT_LOCK)
 		snprintf(th->state, sizeof(th->state), "%s-wait", *low ? low : "lock");
@@ -323,6 +326,7 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 	d->strings = strings_new();
 	d->frames_known = frames_new(d->strings);
 	d->profile = profile_new(d->frames_known);
+	d->signal = target_core_signal(t);
 	target_cmdline(t, d->command, sizeof(d->command));
 	target_exe(t, d->exe, sizeof(d->exe));
 	return d;

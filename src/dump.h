@@ -47,6 +47,7 @@ struct dump_thread {
 struct dump {
 	struct dump_options options;
 	pid_t pid, ns_pid;
+	int signal; /* that ended the process whose core file this is; 0: none */
 	char command[4096], exe[4096];
 	struct rt_about about;
 	struct strings *strings;

@@ -110,6 +110,8 @@ void dump_text(FILE *out, const struct dump *d)
 	fputc(')', out);
 	if (*d->about.flavour)
 		fprintf(out, ", %s", d->about.flavour);
+	if (d->signal)
+		fprintf(out, "\nEnded by signal %d (%s)", d->signal, strsignal(d->signal));
 	fputs("\n\n", out);
 	for (size_t i = 0; i < d->thread_count; i++)
 		print_thread(out, d, &d->threads[i]);

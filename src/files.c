@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cspy/target.h"
+#include "core.h"
 
 /* A descriptor whose file is looked at before anything that could block or have an effect is done with it. */
 static struct err reopen_regular(int path_fd, int *ret)
@@ -61,8 +61,11 @@ static int open_in_root(int root, const char *path)
 
 struct err target_open_file(struct target *t, const char *path, int *ret)
 {
-	int fd, root = openat(t->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd, root;
 
+	if (t->core)
+		return err_at(ERR_UNSUPPORTED, 0, "opening a file of a process that is no more");
+	root = openat(t->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_errno(errno, "opening the target's root");
 	fd = open_in_root(root, path);
@@ -114,6 +117,8 @@ struct err target_open_mapping(struct target *t, const struct mapping *m, int *r
 {
 	char name[96];
 
+	if (t->core)
+		return core_open_file(t->core, m->start, ret);
 	if (!m->inode || m->path[0] != '/')
 		return err_at(ERR_UNSUPPORTED, m->start, "opening a mapped file: anonymous");
 	/* map_files asks for CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, exe for no more than ptrace does. */

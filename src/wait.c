@@ -110,6 +110,8 @@ void wait_describe(struct target *t, pid_t tid, char *buf, size_t cap)
 	long number;
 
 	buf[0] = 0;
+	if (t->core)
+		return;
 	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
 	/* "running", or the call's number and arguments; -1: in the kernel for another reason. */
 	if (procfs_read_buf(t->proc, path, text, sizeof(text)) <= 0)

@@ -2,12 +2,11 @@
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 
 import pytest
 import runtimes
-from cli import BUSY, folded, run, share
+from cli import BUSY, folded, run, share, static_cspy
 from container import Container
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='containers are made by root')
@@ -30,12 +29,7 @@ def contained(request, target):
 
 @pytest.fixture(scope='session')
 def static(cspy):
-    """The static cspy, built beside the one under test."""
-    build = os.path.dirname(cspy)
-    p = subprocess.run(['make', '-s', 'BUILD=' + build, 'static'], cwd=runtimes.ROOT, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    assert p.returncode == 0, p.stdout
-    return os.path.join(build, 'static', 'cspy')
+    return static_cspy(cspy)
 
 
 def test_from_the_host_both_ids_are_told(cspy, contained):
