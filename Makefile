@@ -149,9 +149,21 @@ $(BUILD)/flags: FORCE
 
 # ---- Installing and showing -------------------------------------------------------------------
 
+# The manual page and the completions come from the option tables in the program.
+SHARE = $(DESTDIR)$(PREFIX)/share
 .PHONY: install
-install: all ## install into DESTDIR/PREFIX (/usr/local)
+install: all ## install into DESTDIR/PREFIX (/usr/local): program, manual page, completions
 	install -D -m 755 $(BUILD)/cspy $(DESTDIR)$(PREFIX)/bin/cspy
+	@mkdir -p $(BUILD)/pages
+	@for kind in man bash zsh fish; do $(BUILD)/cspy completions $$kind >$(BUILD)/pages/$$kind || exit 1; done
+	install -D -m 644 $(BUILD)/pages/man $(SHARE)/man/man1/cspy.1
+	install -D -m 644 $(BUILD)/pages/bash $(SHARE)/bash-completion/completions/cspy
+	install -D -m 644 $(BUILD)/pages/zsh $(SHARE)/zsh/vendor-completions/_cspy
+	install -D -m 644 $(BUILD)/pages/fish $(SHARE)/fish/vendor_completions.d/cspy.fish
+
+.PHONY: deb
+deb: static ## build a Debian package of the static program: build/cspy_VERSION_ARCHITECTURE.deb
+	@tools/make-deb $(BUILD) $(VERSION)
 
 .PHONY: demo
 demo: ## install what is missing, build, and record a small Python program into flame.svg
@@ -287,7 +299,7 @@ bench: all ## cspy beside its peers, in one run
 
 .PHONY: clean
 clean: ## remove what was built; keep the fetched interpreters
-	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml)
+	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml static pages deb) $(wildcard $(BUILD)/cspy_*.deb)
 
 .PHONY: distclean
 distclean: clean ## remove the fetched interpreters too
