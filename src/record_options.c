@@ -60,16 +60,26 @@ static const struct sink_ops *sink_named(const char *name)
 	return NULL;
 }
 
+/* Does the path end with one of ".a.b.c"? */
+static bool ends_with_one(const char *path, const char *endings)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (const char *at = endings; dot && dot != path && at && *at;) {
+		size_t len = 1 + strcspn(at + 1, ".");
+
+		if (strlen(dot) == len && !strncmp(dot, at, len))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
 static const struct sink_ops *sink_for_path(const char *path)
 {
-	size_t len = strlen(path);
-
-	for (const struct sink_ops *const *s = sink_table; *s; s++) {
-		size_t tail = (*s)->extension ? strlen((*s)->extension) : 0;
-
-		if (tail && len > tail && !strcmp(path + len - tail, (*s)->extension))
+	for (const struct sink_ops *const *s = sink_table; *s; s++)
+		if (ends_with_one(path, (*s)->extension) || ends_with_one(path, (*s)->also))
 			return *s;
-	}
 	return NULL;
 }
 

@@ -189,6 +189,12 @@ static bool is_torn(struct err e)
 	return e.code == ERR_CORRUPT || e.code == ERR_FAULT;
 }
 
+static void witness(struct sampler *s, const struct raw_stack *stack)
+{
+	if (stack->agreed != RAW_NOT_ASKED)
+		proof_witness(&s->proof, &s->stacks.frames[stack->first], stack->count, stack->deep, stack->agreed);
+}
+
 /*
  * Where nothing may be stopped, a stack that is not proven is read again: a moment later it may be. Entering a function
  * and leaving it are equally often in the way, so what lasts longer than a read keeps its share.
@@ -207,7 +213,7 @@ static bool is_doubtful(struct sampler *s, size_t i)
 	    !proof_unproven(&s->proof, frames, stack->count, stack->deep))
 		return false;
 	if (s->doubt)
-		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
+		witness(s, stack);
 	return true;
 }
 
@@ -225,6 +231,19 @@ static bool wants_again(struct sampler *s)
 	return false;
 }
 
+/* What is read again is read at another moment. The first one was chosen by nothing. */
+static void note_leaves(struct sampler *s)
+{
+	for (size_t i = 0; i < s->stacks.count; i++) {
+		const struct raw_stack *stack = &s->stacks.list[i];
+		struct raw_frame leaf = stack->passing;
+
+		if (!leaf.stamp && !failed(stack->err) && stack->count)
+			leaf = s->stacks.frames[stack->first];
+		activity_thread(&s->activity, stack, i)->first_leaf = leaf;
+	}
+}
+
 static struct err look(struct sampler *s, uint64_t now_ns)
 {
 	bool held = false;
@@ -236,6 +255,8 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 			hold(s);
 		held = held || s->pause.stopped;
 		e = read_once(s, now_ns);
+		if (!failed(e) && s->twice && round == 0)
+			note_leaves(s);
 		if (failed(e) || round + 1 == ROUNDS || !wants_again(s))
 			break;
 	}
@@ -310,7 +331,7 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 	else
 		*skip = proof_unproven(&s->proof, frames, stack->count, stack->deep);
 	if (*skip && s->twice && s->doubt)
-		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
+		witness(s, stack);
 	e = identify(&s->names, &s->stacks, stack, *skip, root, node);
 	/* A leaf's position is free, but has to lie in its code: when it does not, the leaf is not true. */
 	if (failed(e) && !stack->sure && *skip < stack->count)
@@ -337,6 +358,14 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 		.fair = s->fair,
 		.cut = skip || stack->cut,
 	};
+}
+
+static void count_moved(struct sampler *s, const struct seen_thread *seen, node_id node)
+{
+	str_id leaf;
+
+	if (seen->first_leaf.stamp && !failed(identify_function(&s->names, &seen->first_leaf, &leaf)))
+		profile_moved(s->profile, leaf, node);
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -404,6 +433,8 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			s->profile->stats.failed[e.code]++;
 		else
 			count_stack(s, stack, seen, skip, node, now_ns);
+		if (!failed(e) && s->twice)
+			count_moved(s, seen, node);
 		if (s->pending_count == PENDING_MAX)
 			settle(s, now_ns);
 	}
@@ -463,8 +494,7 @@ static void learn(struct sampler *s, uint64_t now_ns)
 			const struct raw_stack *stack = &s->stacks.list[k];
 
 			if (!failed(stack->err) && stack->count)
-				proof_witness(&s->proof, &s->stacks.frames[stack->first], stack->count, stack->deep,
-					      stack->agreed);
+				witness(s, stack);
 		}
 	}
 	s->fruitless = s->proof.believed != believed ? 0 : s->fruitless + 1;

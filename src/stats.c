@@ -39,7 +39,8 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 	if (s->late)
 		fprintf(out, ", %" PRIu64 " late", s->late);
 	if (s->idle)
-		fprintf(out, "; %" PRIu64 " stacks of idle threads left out (-i counts them)", s->idle);
+		fprintf(out, "; %" PRIu64 " stack%s of idle threads left out (-i counts them)", s->idle,
+			s->idle == 1 ? "" : "s");
 	fputc('\n', out);
 	if (s->held_back)
 		fprintf(out,
@@ -86,7 +87,8 @@ static void print_quality(FILE *out, const struct profile *p)
 		fputc('\n', out);
 	}
 	if (s->lean > 0.01)
-		fprintf(out, "cspy: weights corrected by the paused samples: %s was off by %.1f points\n",
+		fprintf(out, "cspy: weights corrected by %s: %s was off by %.1f points\n",
+			p->moved_count ? "what was read first" : "the paused samples",
 			strings_get(frames_strings(p->frames), s->lean_function), 100 * s->lean);
 }
 
