@@ -1,6 +1,7 @@
 /* core.c - a core file: the memory, mappings and threads of a process that is no more. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +139,7 @@ static const struct core_segment *segment_at(const struct core *c, raddr_t at)
 	return NULL;
 }
 
-static struct core_file *file_at(struct core *c, raddr_t at)
+static struct core_file *file_at(const struct core *c, raddr_t at)
 {
 	for (size_t i = 0; i < c->file_count; i++)
 		if (at >= c->files[i].start && at < c->files[i].end)
@@ -266,12 +267,11 @@ char *core_maps(const struct core *c)
 
 	for (size_t i = 0; out && i < c->segment_count; i++) {
 		const struct core_segment *s = &c->segments[i];
-		const struct core_file *f = file_at((struct core *)c, s->start);
+		const struct core_file *f = file_at(c, s->start);
 
-		fprintf(out, "%llx-%llx %c%c%cp %llx 00:00 %zu ", (unsigned long long)s->start,
-			(unsigned long long)(s->start + s->size), s->flags & PF_R ? 'r' : '-',
-			s->flags & PF_W ? 'w' : '-', s->flags & PF_X ? 'x' : '-',
-			(unsigned long long)(f ? f->offset + (s->start - f->start) : 0), f ? number_of(c, f) : 0);
+		fprintf(out, "%" PRIx64 "-%" PRIx64 " %c%c%cp %" PRIx64 " 00:00 %zu ", s->start, s->start + s->size,
+			s->flags & PF_R ? 'r' : '-', s->flags & PF_W ? 'w' : '-', s->flags & PF_X ? 'x' : '-',
+			f ? f->offset + (s->start - f->start) : 0, f ? number_of(c, f) : 0);
 		if (f)
 			put_path(out, f->path);
 		fputc('\n', out);
