@@ -6,8 +6,6 @@
 #include "starting.h"
 
 static const uint64_t SECOND_NS = 1000000000;
-/* Between two tries to attach; each reads the maps. */
-static const uint64_t TRY_LAST_NS = 20000000;
 static const uint64_t HOUSE_NS = 250000000;
 
 static void begun(struct recorder *r)
@@ -55,7 +53,7 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 
 	*r = (struct recorder){
 		.options = *o,
-		.watch_options = { o->sampler, o->subprocesses, TRY_LAST_NS },
+		.watch_options = { o->sampler, o->subprocesses },
 		.session = s,
 		.profile = p,
 		.next_ns = UINT64_MAX,

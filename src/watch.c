@@ -8,8 +8,10 @@
 #include "starting.h"
 #include "watch.h"
 
-/* From short, so that little of the start is missed. */
-static const uint64_t TRY_FIRST_NS = 1000000;
+/* Tries to attach, each of which costs as much as some hundred looks, come after an eighth of the time waited so far:
+ * so little of the start is missed, and what never runs an interpreter costs little. */
+enum { WAITED_SHARE = 8 };
+static const uint64_t TRY_FIRST_NS = 1000000, TRY_LAST_NS = 250000000;
 /* A process just attached is more likely to run another program soon: a fork before its exec. */
 static const uint64_t CHECK_FIRST_NS = 10000000, CHECK_LAST_NS = 250000000;
 enum { COMMAND_BYTES = 96 };
@@ -53,7 +55,6 @@ void watch_init(struct watch *w, const struct watch_options *o, struct profile *
 		.profile = p,
 		.pid = pid,
 		.try_ns = now,
-		.wait_ns = TRY_FIRST_NS,
 		.since_ns = now,
 		.check_ns = now + CHECK_FIRST_NS,
 	};
@@ -72,7 +73,7 @@ static node_id process_root(const struct watch *w)
 	CLEANUP(cleanup_free) char *text = NULL;
 	struct frame_info info = { .kind = FRAME_PROCESS };
 
-	if (!w->options->subprocess_frames)
+	if (!w->options->process_frames)
 		return 0;
 	target_cmdline(w->target, command, sizeof(command));
 	text = xasprintf("process %d: %s", (int)w->pid, command);
@@ -112,19 +113,19 @@ struct err watch_attach(struct watch *w)
 void watch_start_trying(struct watch *w, uint64_t now, uint64_t until)
 {
 	let_go(w);
-	w->wait_ns = TRY_FIRST_NS;
-	w->try_ns = now + w->wait_ns;
+	w->since_ns = now;
+	w->try_ns = now + TRY_FIRST_NS;
 	w->give_up_ns = until;
 }
 
 struct err watch_try(struct watch *w, uint64_t now)
 {
+	uint64_t wait = (now - w->since_ns) / WAITED_SHARE;
 	struct err e = watch_attach(w);
 
 	if (!failed(e))
 		return OK;
-	w->wait_ns = w->wait_ns * 2 < w->options->longest_ns ? w->wait_ns * 2 : w->options->longest_ns;
-	w->try_ns = now + w->wait_ns;
+	w->try_ns = now + (wait < TRY_FIRST_NS ? TRY_FIRST_NS : wait < TRY_LAST_NS ? wait : TRY_LAST_NS);
 	if (starting_may_pass(e) && now < w->give_up_ns)
 		return OK;
 	w->try_ns = UINT64_MAX;
@@ -162,7 +163,6 @@ bool watch_check(struct watch *w, uint64_t now)
 	if (!lives || !program || program == w->program)
 		return lives;
 	w->program = program;
-	w->since_ns = now;
 	if (w->sampler) {
 		w->execs++;
 		w->exec_ns = now;

@@ -7,8 +7,7 @@
 /* What all processes of a recording share. */
 struct watch_options {
 	struct sampler_options sampler;
-	bool subprocess_frames; /* each process has a frame of its own at the root */
-	uint64_t longest_ns;	/* between two tries to attach, which cost as much as some hundred looks */
+	bool process_frames; /* each process has a frame of its own at the root */
 };
 
 struct watch {
@@ -18,10 +17,9 @@ struct watch {
 	struct target *target;	 /* NULL while there is no process to look at */
 	struct sampler *sampler; /* NULL until attached, and again after exec */
 	uint64_t program;	 /* names the program that the process runs: changes with exec */
-	uint64_t since_ns;	 /* attached, or began to run this program */
+	uint64_t since_ns;	 /* attached, or trying to */
 	uint64_t check_ns;	 /* when to ask for another program */
 	uint64_t try_ns;	 /* the next try to attach; UINT64_MAX: none until it runs another program */
-	uint64_t wait_ns;	 /* after that, until the next */
 	uint64_t give_up_ns;
 	unsigned execs;	  /* programs seen after the first that was attached */
 	uint64_t exec_ns; /* the last of them */

@@ -1,9 +1,12 @@
 """cspy record --subprocesses: every process of a tree in one profile, as they come and go."""
 import json
+import os
+import threading
 
 import pytest
 import runtimes
-from cli import BUSY, plain_python, run
+from cli import BUSY, plain_python, run, wait_for
+from test_ruby_record import request
 
 TREE = 'fixtures/targets/python/tree.py'
 STORM = 'fixtures/targets/python/fork_storm.py'
@@ -80,7 +83,7 @@ def test_without_the_option_only_the_process_itself_is_seen(cspy, tmp_path):
 
 
 def test_a_storm_of_forks_is_survived(cspy, tmp_path):
-    seen, stats, r = record(cspy, tmp_path, '--', *plain_python().argv, runtimes.ROOT + '/' + STORM, '3')
+    seen, stats, r = record(cspy, tmp_path, '--', *plain_python().argv, runtimes.ROOT + '/' + STORM, '2')
     assert 'storm is over' in r.out
     assert any('storm' in functions for functions in seen.values())
     assert 'children were seen' in r.err and stats['ticks'] > 0
@@ -93,3 +96,23 @@ def test_a_tree_without_any_interpreter_is_a_recording_without_samples(cspy, tar
     assert r.code == 4, r
     assert 'no samples: neither the process nor a child of it ran an interpreter that cspy knows' in r.err
     assert (tmp_path / 'out').read_text() == ''
+
+
+def test_every_worker_of_a_puma_cluster_is_recorded(cspy, target, tmp_path):
+    found = [r for r in runtimes.rubies() if os.path.exists((r.root or '') + '/usr/bin/puma')]
+    if not found:
+        pytest.skip('no Ruby here has puma')
+    ruby = found[0]
+    app = ruby.place('fixtures/targets/ruby/shop.ru')
+    inside = os.path.join(os.path.dirname(app), 'cluster.sock')
+    t = target([*ruby.argv, '/usr/bin/puma', '-w', '2', '-t', '1:1', '-b', 'unix://' + inside, app],
+               env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'PWD': '/', 'HOME': '/'})
+    wait_for(lambda: os.path.exists((ruby.root or '') + inside))
+    load = [threading.Thread(target=request, args=((ruby.root or '') + inside, 8)) for _ in range(4)]
+    for thread in load:
+        thread.start()
+    seen, _, _ = record(cspy, tmp_path, '-p', t.pid, '-d', '5')
+    for thread in load:
+        thread.join()
+    workers = [pid for pid, functions in seen.items() if 'Shop#call' in functions]
+    assert len(workers) == 2 and t.pid not in workers, seen
