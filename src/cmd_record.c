@@ -15,6 +15,8 @@
 #include "recorder.h"
 #include "stats.h"
 
+enum { RUNTIMES_BYTES = 200 }; /* of their names in titles; those beyond are left out */
+
 /* Everything that one recording needs; nothing outlives it. */
 struct record {
 	struct record_options o;
@@ -149,44 +151,60 @@ static void set_text(char **at, const char *text)
 	*at = xstrdup(text);
 }
 
+/* Each runtime is named once. */
+static void add_runtime(struct record *r, const struct rt_about *a)
+{
+	CLEANUP(cleanup_free) char *one = NULL;
+	char *all;
+
+	if (!a->name[0])
+		return;
+	one = xasprintf("%s %s%s%s", a->name, a->version, *a->flavour ? ", " : "", a->flavour);
+	if (strstr(r->profile->runtime, one) || strlen(r->profile->runtime) > RUNTIMES_BYTES)
+		return;
+	all = xasprintf("%s%s%s", r->profile->runtime, *r->profile->runtime ? "; " : "", one);
+	free(r->profile->runtime);
+	r->profile->runtime = all;
+}
+
 /* For titles and metadata; before the target is gone. */
 static void describe(struct record *r)
 {
-	const struct rt_about *a = &r->recorder.about;
+	const struct recorder *rec = &r->recorder;
 	char text[4096];
-	CLEANUP(cleanup_free) char *runtime = NULL;
 
-	if (r->recorder.target) {
-		target_cmdline(r->recorder.target, text, sizeof(text));
-		if (*text)
-			set_text(&r->profile->command, text);
+	if (rec->root.target && !*r->profile->command) {
+		target_cmdline(rec->root.target, text, sizeof(text));
+		set_text(&r->profile->command, text);
 	}
-	if (!a->name[0])
-		return;
-	runtime = xasprintf("%s %s%s%s", a->name, a->version, *a->flavour ? ", " : "", a->flavour);
-	set_text(&r->profile->runtime, runtime);
+	add_runtime(r, &rec->root.about);
+	for (size_t i = 0; r->o.subprocesses && i < rec->children.count; i++)
+		add_runtime(r, &rec->children.list[i]->about);
 }
 
 static void draw_progress(struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 	const struct recorder *rec = &r->recorder;
+	const struct watch *w = recorder_watched(rec);
 	double seconds = (double)recorder_elapsed(rec) * 1e-9;
-	char text[256];
+	char text[256], more[64] = "";
 
-	if (!rec->sampler)
-		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d", (int)rec->pid);
+	if (r->o.subprocesses)
+		snprintf(more, sizeof(more), " and %zu children", rec->children.count);
+	if (!w)
+		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d%s", (int)rec->root.pid,
+			 more);
 	else
 		snprintf(text, sizeof(text),
-			 "cspy: process %d, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s", (int)rec->pid,
-			 rec->about.name, rec->about.version, seconds, (unsigned long long)s->samples,
-			 (unsigned long long)stats_failed(s), r->path);
+			 "cspy: process %d%s, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s",
+			 (int)rec->root.pid, more, w->about.name, w->about.version, seconds,
+			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), r->path);
 	progress_draw(&r->progress, text);
 }
 
 static void snapshot(struct record *r)
 {
-	describe(r);
 	if (!output_is_file(r->path))
 		note(r, "no snapshot: %s is no file, and gets the whole at the end", r->path);
 	else if (write_profile(r) == EXIT_OK)
@@ -196,17 +214,13 @@ static void snapshot(struct record *r)
 static void sample(struct record *r)
 {
 	enum recorder_event event = RECORDER_PROGRESS;
-	bool described = false;
 
+	describe(r);
 	while (event != RECORDER_ENDED) {
 		event = recorder_next(&r->recorder);
 		if (event == RECORDER_SNAPSHOT)
 			snapshot(r);
-		/* The command line is read while there is a process that has one. */
-		if (!described && r->recorder.target) {
-			describe(r);
-			described = true;
-		}
+		describe(r);
 		if (event != RECORDER_ENDED)
 			draw_progress(r);
 	}
@@ -229,21 +243,39 @@ static void note_end(struct record *r)
 {
 	const struct recorder *rec = &r->recorder;
 
-	if (rec->execs)
-		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->pid,
-		     (double)rec->exec_ns * 1e-9, rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
+	if (rec->root.execs)
+		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->root.pid,
+		     (double)(rec->root.exec_ns - rec->started_ns) * 1e-9,
+		     rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
 	if (rec->end == RECORDER_END_EXITED && rec->started_ns)
-		note(r, "process %d has ended", (int)rec->pid);
+		note(r, "process %d has ended", (int)rec->root.pid);
 	if (rec->end == RECORDER_END_LOST && rec->started_ns)
-		note(r, "process %d can't be read any more: %s", (int)rec->pid, *rec->why ? rec->why : rec->error.what);
+		note(r, "process %d can't be read any more: %s", (int)rec->root.pid,
+		     *rec->root.why ? rec->root.why : rec->root.error.what);
 	if (r->child && rec->end != RECORDER_END_EXITED)
-		note(r, "process %d is still running", (int)rec->pid);
+		note(r, "process %d is still running", (int)rec->root.pid);
+}
+
+static void note_children(struct record *r)
+{
+	const struct children *c = &r->recorder.children;
+
+	if (!r->o.subprocesses)
+		return;
+	note(r, "%llu children were seen, %llu of them with an interpreter", (unsigned long long)c->seen,
+	     (unsigned long long)c->attached);
+	if (c->denied)
+		note(r, "%llu children could not be read: no permission", (unsigned long long)c->denied);
+	if (c->left_out)
+		note(r, "%llu children were left out: too many at once", (unsigned long long)c->left_out);
 }
 
 static const char *why_empty(const struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 
+	if (r->o.subprocesses && !s->processes)
+		return "neither the process nor a child of it ran an interpreter that cspy knows";
 	if (!s->ticks)
 		return "the process ended before the first look";
 	if (stats_failed(s))
@@ -262,10 +294,10 @@ static void note_tracer(struct record *r)
 
 	if (!s->pause_failed || s->paused)
 		return;
-	advice_find_facts(r->recorder.pid, &facts);
+	advice_find_facts(r->recorder.root.pid, &facts);
 	if (facts.tracer)
 		note(r, "process %d could not be paused: process %d (%s) traces it; it was read while it ran",
-		     (int)r->recorder.pid, (int)facts.tracer, facts.tracer_name);
+		     (int)r->recorder.root.pid, (int)facts.tracer, facts.tracer_name);
 }
 
 static void summarise(struct record *r)
@@ -273,6 +305,7 @@ static void summarise(struct record *r)
 	uint64_t samples = r->profile->stats.samples;
 
 	note_end(r);
+	note_children(r);
 	note_tracer(r);
 	if (!samples)
 		note(r, "no samples: %s", why_empty(r));
@@ -290,8 +323,8 @@ static int explain(struct record *r, struct err e)
 	struct advice a = { 0 };
 	int code;
 
-	advice_find_facts(r->recorder.pid, &facts);
-	advice_attach(&facts, e, r->recorder.why, &a);
+	advice_find_facts(r->recorder.root.pid, &facts);
+	advice_attach(&facts, e, r->recorder.root.why, &a);
 	if (r->child) {
 		code = launch_status(r->child, e.code == ERR_GONE);
 		if (code > 0 || (code == 0 && a.exit_code == EXIT_GONE))
@@ -326,6 +359,8 @@ static int finish(struct record *r)
 	summarise(r);
 	if (child >= 0)
 		return child;
+	if (r->o.subprocesses && !r->profile->stats.processes)
+		return EXIT_UNSUPPORTED;
 	return rec->end == RECORDER_END_EXITED && !r->profile->stats.ticks ? EXIT_GONE : EXIT_OK;
 }
 
@@ -375,6 +410,7 @@ static struct recorder_options recorder_options(const struct record *r)
 		.rate = o->rate,
 		.duration_ns = o->duration_ns,
 		.launched = r->child != 0,
+		.subprocesses = o->subprocesses,
 	};
 }
 
@@ -420,7 +456,7 @@ static int record(struct record *r)
 		return explain(r, e);
 	sample(r);
 	if (r->recorder.end == RECORDER_END_LOST && !r->recorder.started_ns)
-		return explain(r, r->recorder.error);
+		return explain(r, r->recorder.root.error);
 	return finish(r);
 }
 

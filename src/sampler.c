@@ -26,6 +26,9 @@ enum {
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
 static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
+/* What is not settled when the process ends can't be any more: of a short life that shall be no more than this share.
+ */
+enum { LIFE_SHARE = 16 };
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
@@ -54,6 +57,7 @@ struct sampler {
 	struct pending pending[PENDING_MAX];
 	size_t pending_count;
 	uint64_t reads_told; /* scatter reads that are in the statistics already */
+	uint64_t since_ns;   /* attached */
 	uint64_t settled_ns;
 	uint64_t good_ns;	   /* the last look that had a stack */
 	clockid_t cpu_clock;	   /* of the target */
@@ -86,7 +90,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
-	s->settled_ns = s->good_ns = now;
+	s->since_ns = s->settled_ns = s->good_ns = now;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
@@ -293,7 +297,7 @@ static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
 	str_id id = strings_add(strings, text, strlen(text));
 	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
 
-	return profile_child(s->profile, 0, frames_add(s->profile->frames, info));
+	return profile_child(s->profile, s->options.root, frames_add(s->profile->frames, info));
 }
 
 static struct seen_thread *seen_thread(struct sampler *s, size_t i)
@@ -310,7 +314,7 @@ static struct seen_thread *seen_thread(struct sampler *s, size_t i)
 	tid = th ? th->tid : stack->ns_tid;
 	name = name_thread(s, stack, tid);
 	seen->thread = profile_thread(s->profile, s->target->pid, tid, name);
-	seen->root = s->options.threads ? thread_root(s, tid, name) : 0;
+	seen->root = s->options.threads ? thread_root(s, tid, name) : s->options.root;
 	return seen;
 }
 
@@ -497,6 +501,15 @@ static void learn(struct sampler *s, uint64_t now_ns)
 	s->learn_wait = s->fruitless / LEARN_PATIENCE;
 }
 
+static uint64_t settle_interval(const struct sampler *s, uint64_t now_ns)
+{
+	uint64_t share = (now_ns - s->since_ns) / LIFE_SHARE;
+
+	if (s->pending_count >= PENDING_FEW || share < SETTLE_NS)
+		return SETTLE_NS;
+	return share < SETTLE_LATEST_NS ? share : SETTLE_LATEST_NS;
+}
+
 static bool has_stack(const struct sampler *s)
 {
 	for (size_t i = 0; i < s->stacks.count; i++)
@@ -509,7 +522,6 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 {
 	struct err e = look(s, now_ns);
 
-	s->profile->stats.ticks++;
 	s->doubt -= s->doubt > 0;
 	if (!failed(e))
 		e = name_or_look_again(s, now_ns);
@@ -524,7 +536,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	}
 	count_all(s, now_ns);
 	learn(s, now_ns);
-	if (now_ns - s->settled_ns >= (s->pending_count < PENDING_FEW ? SETTLE_LATEST_NS : SETTLE_NS))
+	if (now_ns - s->settled_ns >= settle_interval(s, now_ns))
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)
 		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");

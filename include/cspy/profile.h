@@ -27,7 +27,8 @@ struct profile_run {
 
 /* How the recording went; every number is shown to the user, and written as JSON by --stats. */
 struct profile_stats {
-	uint64_t ticks;		    /* looks taken */
+	uint64_t ticks;		    /* looks taken, each at all processes */
+	uint64_t processes;	    /* whose stacks were read */
 	uint64_t late;		    /* deadlines missed: skipped, never made up */
 	uint64_t held_back;	    /* ticks not taken to keep the target's loss within the budget */
 	uint64_t samples;	    /* stacks counted: whole, cut and deep ones */

@@ -90,7 +90,7 @@ struct rt_about {
 	char version[32];   /* "3.12.1" */
 	char flavour[64];   /* "free-threaded", "debug", "sub-interpreters: 2", "" */
 	char lock[16];	    /* "GIL", "GVL", "" */
-	const char *layout; /* where the offsets came from, in words */
+	const char *layout; /* where the offsets came from, in words; lives as long as the instance */
 };
 
 /*
