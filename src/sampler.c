@@ -412,7 +412,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 		struct seen_thread *seen;
-		node_id node;
+		node_id node = 0;
 		size_t skip = 0;
 		struct err e = stack->err;
 

@@ -10,7 +10,9 @@ from test_ruby_record import request
 
 TREE = 'fixtures/targets/python/tree.py'
 STORM = 'fixtures/targets/python/fork_storm.py'
-RUBY_BUSY = 'def ruby_busy; 3_000_000.times { |n| n + 1 }; end; ruby_busy'
+RUBY_BUSY = ('def ruby_busy; n = 0; n += 1 while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 1.5; end; '
+             'ruby_busy')
+PYTHON_BUSY = 'import time\ndef python_busy():\n    while time.process_time() < 1.5: sum(range(200))\npython_busy()'
 
 
 def a_ruby():
@@ -40,7 +42,7 @@ def record(cspy, tmp_path, *args):
 
 def test_children_and_theirs_are_seen_in_one_profile(cspy, tmp_path):
     python = plain_python()
-    program = 'def executed():\n    for i in range(100000): sum(range(200))\nexecuted()'
+    program = 'import time\ndef executed():\n    while time.process_time() < 0.5: sum(range(200))\nexecuted()'
     seen, stats, r = record(cspy, tmp_path, '--', *python.argv, runtimes.ROOT + '/' + TREE, *python.argv, '-c', program)
     by_function = {f: [p for p, functions in seen.items() if f in functions]
                    for f in ('parent', 'long_lived', 'short_lived', 'executed')}
@@ -55,9 +57,8 @@ def test_children_and_theirs_are_seen_in_one_profile(cspy, tmp_path):
 
 def test_python_and_ruby_below_a_shell_share_one_profile(cspy, tmp_path):
     ruby, python = a_ruby(), plain_python()
-    program = 'def python_busy():\n    for i in range(100000): sum(range(200))\npython_busy()'
     both = '"$@" & %s -c "$P"; wait' % ' '.join(python.argv)
-    seen, _, r = record(cspy, tmp_path, '--', 'env', 'P=' + program, 'sh', '-c', both, 'sh', *ruby.argv, '-e', RUBY_BUSY)
+    seen, _, r = record(cspy, tmp_path, '--', 'env', 'P=' + PYTHON_BUSY, 'sh', '-c', both, 'sh', *ruby.argv, '-e', RUBY_BUSY)
     assert len(seen) == 2
     assert {'python_busy'} <= set.union(*seen.values())
     assert any('ruby_busy' in f for f in set.union(*seen.values())), seen
