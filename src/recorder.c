@@ -99,7 +99,9 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 	uint64_t left = o->launched ? STARTING_NS : starting_left(pid), now;
 	struct err e;
 
-	*r = (struct recorder){ .options = *o, .session = s, .profile = p, .pid = pid, .end_ns = UINT64_MAX };
+	*r = (struct recorder){
+		.options = *o, .session = s, .profile = p, .pid = pid, .end_ns = UINT64_MAX, .wake_ns = UINT64_MAX
+	};
 	session_watch(s, pid);
 	/* Else the kernel may wake us up to 50 us late, to save power. Not for a launched program: it would
 	 * inherit it. */
@@ -139,12 +141,37 @@ static void fill_stats(struct recorder *r)
 	s->held_back = (uint64_t)r->held_back;
 }
 
-static void settle(struct recorder *r)
+void recorder_settle(struct recorder *r)
 {
 	fill_stats(r);
 	if (r->sampler)
 		sampler_settle(r->sampler);
+}
+
+static void settle(struct recorder *r)
+{
+	recorder_settle(r);
 	profile_balance(r->profile);
+}
+
+void recorder_count(struct recorder *r, bool idle, bool lock_only)
+{
+	r->options.sampler.idle = idle;
+	r->options.sampler.lock_only = lock_only;
+	if (r->sampler)
+		sampler_count(r->sampler, idle, lock_only);
+}
+
+void recorder_pause(struct recorder *r, bool paused)
+{
+	uint64_t now = clock_now();
+
+	r->paused = paused;
+	if (paused || !r->sampler)
+		return;
+	/* The looks that were left out were not late. */
+	ticker_init(&r->ticker, r->ticker.interval_ns, now);
+	r->next_ns = now;
 }
 
 static enum recorder_event ended(struct recorder *r, enum recorder_end how)
@@ -250,6 +277,12 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	case SESSION_SNAPSHOT:
 		settle(r);
 		return RECORDER_SNAPSHOT;
+	case SESSION_KEY:
+		return RECORDER_KEY;
+	case SESSION_RESIZE:
+		return RECORDER_RESIZE;
+	case SESSION_SUSPEND:
+		return RECORDER_SUSPEND;
 	case SESSION_INTERRUPT:
 		/* A child in the foreground got it, too: its last words belong to the profile. The second one
 		 * ends it. */
@@ -263,10 +296,17 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	}
 }
 
+/* Only looks can wait: a program that is starting is to be caught from its first moment on. */
+static bool is_paused(const struct recorder *r)
+{
+	return r->paused && r->sampler;
+}
+
 static uint64_t soonest(const struct recorder *r)
 {
-	uint64_t at = r->next_ns < r->house_ns ? r->next_ns : r->house_ns;
+	uint64_t at = r->next_ns < r->house_ns && !is_paused(r) ? r->next_ns : r->house_ns;
 
+	at = at < r->wake_ns ? at : r->wake_ns;
 	return at < r->end_ns ? at : r->end_ns;
 }
 
@@ -280,7 +320,7 @@ enum recorder_event recorder_next(struct recorder *r)
 			return heed(r, event);
 		if (now >= r->end_ns)
 			return ended(r, RECORDER_END_DURATION);
-		if (now >= r->next_ns && look(r, now) == RECORDER_ENDED)
+		if (now >= r->next_ns && !is_paused(r) && look(r, now) == RECORDER_ENDED)
 			return RECORDER_ENDED;
 		if (now >= r->house_ns) {
 			look_around(r, now);
@@ -288,5 +328,7 @@ enum recorder_event recorder_next(struct recorder *r)
 				return ended(r, RECORDER_END_EXITED);
 			return RECORDER_PROGRESS;
 		}
+		if (now >= r->wake_ns)
+			return RECORDER_PROGRESS;
 	}
 }
