@@ -6,22 +6,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "advice.h"
 #include "command.h"
 #include "launch.h"
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
-#include "recorder.h"
 #include "stats.h"
+#include "watch.h"
 
 /* Everything that one recording needs; nothing outlives it. */
 struct record {
 	struct record_options o;
 	pid_t child;
 	char *path, *stats_path;
-	struct strings *strings;
-	struct frames *frames;
 	struct profile *profile;
 	struct session session;
 	struct recorder recorder;
@@ -143,30 +140,6 @@ static int write_stats(struct record *r)
 
 /* ---- While it runs ---- */
 
-static void set_text(char **at, const char *text)
-{
-	free(*at);
-	*at = xstrdup(text);
-}
-
-/* For titles and metadata; before the target is gone. */
-static void describe(struct record *r)
-{
-	const struct rt_about *a = &r->recorder.about;
-	char text[4096];
-	CLEANUP(cleanup_free) char *runtime = NULL;
-
-	if (r->recorder.target) {
-		target_cmdline(r->recorder.target, text, sizeof(text));
-		if (*text)
-			set_text(&r->profile->command, text);
-	}
-	if (!a->name[0])
-		return;
-	runtime = xasprintf("%s %s%s%s", a->name, a->version, *a->flavour ? ", " : "", a->flavour);
-	set_text(&r->profile->runtime, runtime);
-}
-
 static void draw_progress(struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
@@ -186,7 +159,7 @@ static void draw_progress(struct record *r)
 
 static void snapshot(struct record *r)
 {
-	describe(r);
+	watch_describe(r->profile, &r->recorder);
 	if (!output_is_file(r->path))
 		note(r, "no snapshot: %s is no file, and gets the whole at the end", r->path);
 	else if (write_profile(r) == EXIT_OK)
@@ -204,7 +177,7 @@ static void sample(struct record *r)
 			snapshot(r);
 		/* The command line is read while there is a process that has one. */
 		if (!described && r->recorder.target) {
-			describe(r);
+			watch_describe(r->profile, &r->recorder);
 			described = true;
 		}
 		if (event != RECORDER_ENDED)
@@ -286,23 +259,9 @@ static void summarise(struct record *r)
 /* Nothing was ever read: there is nothing to write, only to explain. */
 static int explain(struct record *r, struct err e)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
-	int code;
+	struct advice a;
 
-	advice_find_facts(r->recorder.pid, &facts);
-	advice_attach(&facts, e, r->recorder.why, &a);
-	if (r->child) {
-		code = launch_status(r->child, e.code == ERR_GONE);
-		if (code > 0 || (code == 0 && a.exit_code == EXIT_GONE))
-			a.exit_code = (enum exit_code)code;
-		if (code >= 0)
-			snprintf(a.text, sizeof(a.text),
-				 "%.200s: it ended (exit code %d) before an interpreter was found in it", r->o.argv[0],
-				 code);
-		else
-			snprintf(a.hint, sizeof(a.hint), "process %d is still running", (int)r->child);
-	}
+	watch_explain(&r->recorder, e, r->child, r->child ? r->o.argv[0] : "", &a);
 	progress_clear(&r->progress);
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -333,7 +292,7 @@ static int finish(struct record *r)
 
 static int start_child(struct record *r)
 {
-	struct launch_options o = { r->o.argv, &r->session.saved, r->o.as_root };
+	struct launch_options o = { .argv = r->o.argv, .signals = &r->session.saved, .as_root = r->o.as_root };
 	struct err e = launch_start(&o, &r->child);
 
 	if (failed(e)) {
@@ -348,11 +307,9 @@ static int start_child(struct record *r)
 
 static int check_process(struct record *r)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
+	struct advice a;
 
-	advice_find_facts(r->o.pid, &facts);
-	if (!advice_hopeless(&facts, &a))
+	if (!watch_hopeless(r->o.pid, &a))
 		return EXIT_OK;
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -378,23 +335,6 @@ static struct recorder_options recorder_options(const struct record *r)
 	};
 }
 
-static void new_profile(struct record *r)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	r->strings = strings_new();
-	r->frames = frames_new(r->strings);
-	r->profile = profile_new(r->frames);
-	r->profile->keep_runs = r->o.sink->needs_runs;
-	r->profile->interval_ns = (uint64_t)(1e9 / r->o.rate);
-	r->profile->start_ns = clock_now();
-	r->profile->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-	r->profile->pid = r->o.pid;
-	r->profile->stats.rate_wanted = r->o.rate;
-	set_text(&r->profile->mode, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
-}
-
 static int record(struct record *r)
 {
 	struct recorder_options o;
@@ -412,7 +352,8 @@ static int record(struct record *r)
 		code = start_child(r);
 	if (code != EXIT_OK)
 		return code;
-	new_profile(r);
+	r->profile = watch_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
+	r->profile->keep_runs = r->o.sink->needs_runs;
 	progress_init(&r->progress, r->o.quiet, r->child != 0);
 	o = recorder_options(r);
 	e = recorder_open(&r->recorder, &o, &r->session, r->profile, r->o.pid);
@@ -434,7 +375,7 @@ static void print_help(const struct command *self)
 
 static int record_run(const struct command *self, int argc, char **argv)
 {
-	struct record r = { .session = { .signals = -1, .pidfd = -1 } };
+	struct record r = { .session = { .signals = -1, .pidfd = -1, .keys = -1 } };
 	struct advice a;
 	int code;
 
@@ -455,9 +396,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 	recorder_close(&r.recorder);
 	if (r.session.signals >= 0)
 		session_close(&r.session);
-	profile_free(r.profile);
-	frames_free(r.frames);
-	strings_free(r.strings);
+	watch_profile_free(r.profile);
 	free(r.path);
 	free(r.stats_path);
 	return code;
