@@ -32,7 +32,7 @@ static const struct {
 	{ "--children", "children are not followed yet: record them by their own process ids" },
 	{ "--mode", "use -i for all threads (wall time), -g for the lock's holder only" },
 	{ "--flamegraph", "to choose the format, use -f flamegraph" },
-	{ "--realtime", "to follow a program while it runs, record for a short time: -d 5" },
+	{ "--realtime", "to follow a program while it runs: cspy top -p PID" },
 };
 
 static void wrong(struct options_rest *ret, const char *hint, const char *fmt, ...)
