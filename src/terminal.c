@@ -76,6 +76,7 @@ static void arm(void)
 
 const char *terminal_why_not(void)
 {
+	bool can_draw;
 	int wrong;
 
 	setlocale(LC_CTYPE, "");
@@ -85,9 +86,9 @@ const char *terminal_why_not(void)
 		return "standard input is no terminal";
 	if (setupterm(NULL, STDOUT_FILENO, &wrong) == ERR)
 		return "TERM names no terminal that is known here";
-	if (!cursor_address || !clear_screen)
-		return "TERM names a terminal whose cursor can't be moved";
-	return "";
+	can_draw = cursor_address && clear_screen;
+	del_curterm(cur_term); /* terminal_open() makes its own */
+	return can_draw ? "" : "TERM names a terminal whose cursor can't be moved";
 }
 
 bool terminal_is_ascii(void)

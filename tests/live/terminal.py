@@ -106,9 +106,12 @@ class Terminal:
             wanted, condition = condition, lambda t: wanted in t.text()
         until = time.time() + seconds
         while time.time() < until:
-            value = condition(self)
-            if value:
-                return value
+            if condition(self):
+                while self.read(0.03):  # a drawing comes in pieces
+                    pass
+                value = condition(self)
+                if value:
+                    return value
             self.read(0.1)
         raise AssertionError('%s s passed; the screen:\n%s' % (seconds, self.text()))
 

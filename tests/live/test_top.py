@@ -88,7 +88,7 @@ def test_a_threads_state_says_what_it_waits_for(chosen, target, top):
     screen.press('t', lambda s: 'view: threads' in s.text() and states(s.text()) == expected)
     assert re.search(r'^ GIL \[#+\.*\] +(9\d|100)% held .*top holder: MainThread', screen.text(), re.M)
     assert 'threads 5: 1 run  4 idle' in screen.text()
-    assert selected(screen).split()[1] == 'MainThread'  # sorted by CPU
+    screen.wait(lambda s: 'MainThread' in selected(s))  # sorted by CPU
     assert re.search(r'MainThread +run .* \d+ +(9\d|100) +0  work \(waits.py:\d+\)', screen.text())
 
 
@@ -276,7 +276,7 @@ def test_ctrl_z_gives_the_terminal_back_until_fg(waiting, cspy):
         shell.wait(lambda s: re.search(r' icanon', s.text()))
         shell.press('fg\n', lambda s: s.rows()[0].startswith('cspy top') and s.rows()[-1].startswith(' q quit'))
         shell.press('t', 'view: threads')
-        shell.press('q', lambda s: s.raw.count(b'\x1b[?1049l') == 2)
+        shell.press('q', lambda s: s.raw.count(b'\x1b[?1049l') >= 2)
         shell.press('echo code $?\n', 'code 0')
 
 
