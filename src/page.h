@@ -78,7 +78,7 @@ struct page_about {
 	uint64_t age_ns;    /* of the process; 0: not known */
 	char clock[16];	    /* time of day */
 	const char *status; /* LIVE, PAUSED, ENDED, ... */
-	double rate_wanted, rate, failed, late, own_cpu;
+	double rate, failed, late, own_cpu;
 	uint64_t samples;
 };
 
