@@ -11,6 +11,8 @@ PREFIX ?= /usr/local
 CSPY_RUNTIMES ?= build/runtimes
 FUZZ_SECONDS  ?= 20
 SANITIZE      ?=
+# STATIC=1: one file that needs nothing of the system that it runs on.
+STATIC        ?=
 # make V=1 shows whole commands.
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
@@ -61,13 +63,13 @@ OPTIMISE := $(if $(SANITIZE),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Werror
 # A folder sees the contracts in include/, and itself: $(<D) is the folder of the file compiled.
 INCLUDES  = -Iinclude -I$(GEN) -I$(<D)
-DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"'
+DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"' $(if $(STATIC),-DCSPY_STATIC)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS       := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+LIBS       := $(shell pkg-config $(if $(STATIC),--static) --libs $(PACKAGES) 2>/dev/null) -lm
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) $(SANITIZER) $(CPPFLAGS) $(CFLAGS)
-LINK  = $(CC) $(SANITIZER) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
+LINK  = $(CC) $(SANITIZER) $(CFLAGS) $(if $(STATIC),-static) -Wl,--as-needed $(LDFLAGS)
 # Tests may look inside: they see src/ and, as "NAME/layout.h", the runtimes.
 TEST_INCLUDES := -Isrc -Iruntimes -Itests/unit/support
 
@@ -102,6 +104,10 @@ $(OBJ)/tests/%.o: tests/%.c $(BUILD)/flags | $(GENERATED)
 
 -include $(patsubst %.o,%.d,$(LIB_OBJECTS) $(MAIN_OBJECT) $(UNIT_SUPPORT)) \
 	$(patsubst $(BUILD)/%,$(OBJ)/%.d,$(UNIT_TESTS) $(LIVE_HELPERS) $(FUZZERS) $(TOOLS))
+
+.PHONY: static
+static: ## build build/static/cspy, which runs in any container, whatever its libc
+	@$(MAKE) BUILD=$(BUILD)/static STATIC=1 all
 
 # ---- Generated from file names ----------------------------------------------------------------
 
@@ -148,9 +154,21 @@ $(BUILD)/flags: FORCE
 
 # ---- Installing and showing -------------------------------------------------------------------
 
+# The manual page and the completions come from the option tables in the program.
+SHARE = $(DESTDIR)$(PREFIX)/share
 .PHONY: install
-install: all ## install into DESTDIR/PREFIX (/usr/local)
+install: all ## install into DESTDIR/PREFIX (/usr/local): program, manual page, completions
 	install -D -m 755 $(BUILD)/cspy $(DESTDIR)$(PREFIX)/bin/cspy
+	@mkdir -p $(BUILD)/pages
+	@for kind in man bash zsh fish; do $(BUILD)/cspy completions $$kind >$(BUILD)/pages/$$kind || exit 1; done
+	install -D -m 644 $(BUILD)/pages/man $(SHARE)/man/man1/cspy.1
+	install -D -m 644 $(BUILD)/pages/bash $(SHARE)/bash-completion/completions/cspy
+	install -D -m 644 $(BUILD)/pages/zsh $(SHARE)/zsh/vendor-completions/_cspy
+	install -D -m 644 $(BUILD)/pages/fish $(SHARE)/fish/vendor_completions.d/cspy.fish
+
+.PHONY: deb
+deb: static ## build a Debian package of the static program: build/cspy_VERSION_ARCHITECTURE.deb
+	@tools/make-deb $(BUILD) $(VERSION)
 
 .PHONY: demo
 demo: ## install what is missing, build, and record a small Python program into flame.svg
@@ -172,6 +190,10 @@ check-unit: ## unit tests only
 .PHONY: check-live
 check-live: all live-helpers ## tests on real interpreters only (PYTEST_ARGS="-k ..." chooses)
 	@BUILD=$(BUILD) tools/run-checks runtimes live
+
+.PHONY: check-kill
+check-kill: all ## kill cspy 1,000 times while it pauses a program, which must run on
+	@CSPY_KILLS=1000 PYTEST_ARGS='--timeout=1200 -k killed_cspy_leaves_every_thread' BUILD=$(BUILD) tools/run-checks live
 
 .PHONY: check-browser
 check-browser: all live-helpers ## tests of what a browser shows only
@@ -287,7 +309,7 @@ bench-top: all ## what the live view costs, beside py-spy's
 
 .PHONY: clean
 clean: ## remove what was built; keep the fetched interpreters
-	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml)
+	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml static pages deb) $(wildcard $(BUILD)/cspy_*.deb)
 
 .PHONY: distclean
 distclean: clean ## remove the fetched interpreters too

@@ -10,10 +10,11 @@ enum { SEEN_THREADS_MAX = 1 << 16 };
 struct seen_thread {
 	raddr_t state_at;
 	pid_t ns_tid;
-	uint32_t thread; /* index in the profile */
-	node_id root;	 /* below which its stacks hang */
-	uint64_t leaf;	 /* hash of its top frames when its state was asked for last */
-	bool on_cpu;	 /* as the kernel said then */
+	uint32_t thread;	     /* index in the profile */
+	node_id root;		     /* below which its stacks hang */
+	uint64_t leaf;		     /* hash of its top frames when its state was asked for last */
+	bool on_cpu;		     /* as the kernel said then */
+	struct raw_frame first_leaf; /* as this tick's first read had it; no stamp: it had none */
 };
 
 struct activity {

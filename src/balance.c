@@ -10,6 +10,10 @@
  * Per leaf function both kinds give a share. Where they differ by more than chance explains, the unpaused samples
  * get the weight that makes their share the paused ones'; all other functions keep their proportions.
  */
+/*
+ * Where nothing was paused, the fair shares are those of the leaves as they were first read: a leaf is read within some
+ * hundred nanoseconds of the moment that was chosen, while the rest of its stack may change until it is read as well.
+ */
 enum { FAIR_MIN = 100 };	     /* fewer paused samples prove nothing */
 static const double SIGNIFICANT = 3; /* standard errors */
 
@@ -43,6 +47,14 @@ static struct leaf *sum_leaves(const struct profile *p, size_t *count)
 	return leaves;
 }
 
+static void note_lean(struct profile *p, str_id function, double lean)
+{
+	if (lean <= p->stats.lean)
+		return;
+	p->stats.lean = lean;
+	p->stats.lean_function = function;
+}
+
 /* Mark what leans, note the worst, and give every leaf its weight. */
 static void weigh(struct profile *p, struct leaf *leaves, size_t count, double fair, double free_)
 {
@@ -56,10 +68,7 @@ static void weigh(struct profile *p, struct leaf *leaves, size_t count, double f
 		l->leans = fabs(a - b) > SIGNIFICANT * error && l->free > 0;
 		if (!l->leans)
 			continue;
-		if (fabs(a - b) > p->stats.lean) {
-			p->stats.lean = fabs(a - b);
-			p->stats.lean_function = (str_id)i;
-		}
+		note_lean(p, (str_id)i, fabs(a - b));
 		l->weight = a / b;
 		rest_fair -= a;
 		rest_free -= b;
@@ -67,6 +76,34 @@ static void weigh(struct profile *p, struct leaf *leaves, size_t count, double f
 	for (size_t i = 0; i < count; i++)
 		if (!leaves[i].leans)
 			leaves[i].weight = rest_free > 0 && rest_fair > 0 ? rest_fair / rest_free : 1;
+}
+
+/* The leaf of stacks that are cut; 0: there are none. */
+static str_id cut_leaf(const struct profile *p)
+{
+	for (node_id i = 1; i < p->node_count; i++)
+		if (p->nodes[i].free && frames_get(p->frames, p->nodes[i].frame).kind == FRAME_MARK)
+			return leaf_function(p, i);
+	return 0;
+}
+
+/* By the leaves as they were first read. Where no stack of such a leaf was kept, its share stays with what was cut. */
+static void weigh_by_first(struct profile *p, struct leaf *leaves, size_t count, double free_)
+{
+	str_id cut = cut_leaf(p);
+	double lost = 0;
+
+	for (size_t i = 0; i < p->moved_count; i++)
+		if (p->moved[i] > 0 && (i >= count || leaves[i].free < 1))
+			lost += (double)p->moved[i];
+	for (size_t i = 0; i < count; i++) {
+		struct leaf *l = &leaves[i];
+		double first = l->free + (i < p->moved_count ? (double)p->moved[i] : 0) + (i == cut ? lost : 0);
+
+		l->weight = l->free > 0 && first > 0 ? first / l->free : 0;
+		if (l->free > 0 && i != cut)
+			note_lean(p, (str_id)i, fabs(first - l->free) / free_);
+	}
 }
 
 /* Whole numbers that add up: what rounding takes from one node is carried on to the next. */
@@ -103,10 +140,13 @@ void profile_balance(struct profile *p)
 		fair += (double)n->fair;
 		free_ += (double)n->free;
 	}
-	if (fair < FAIR_MIN || free_ < 1)
+	if (free_ < 1 || (fair < FAIR_MIN && !p->moved_count))
 		return;
 	leaves = sum_leaves(p, &count);
-	weigh(p, leaves, count, fair, free_);
+	if (fair < FAIR_MIN)
+		weigh_by_first(p, leaves, count, free_);
+	else
+		weigh(p, leaves, count, fair, free_);
 	assign(p, leaves);
 	free(leaves);
 }

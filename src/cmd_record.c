@@ -11,8 +11,8 @@
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
+#include "sampling.h"
 #include "stats.h"
-#include "watch.h"
 
 /* Everything that one recording needs; nothing outlives it. */
 struct record {
@@ -144,22 +144,25 @@ static void draw_progress(struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 	const struct recorder *rec = &r->recorder;
+	const struct watch *w = recorder_watched(rec);
 	double seconds = (double)recorder_elapsed(rec) * 1e-9;
-	char text[256];
+	char text[256], more[64] = "";
 
-	if (!rec->sampler)
-		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d", (int)rec->pid);
+	if (r->o.subprocesses)
+		snprintf(more, sizeof(more), " and %zu children", rec->children.count);
+	if (!w)
+		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d%s", (int)rec->root.pid,
+			 more);
 	else
 		snprintf(text, sizeof(text),
-			 "cspy: process %d, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s", (int)rec->pid,
-			 rec->about.name, rec->about.version, seconds, (unsigned long long)s->samples,
-			 (unsigned long long)stats_failed(s), r->path);
+			 "cspy: process %d%s, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s",
+			 (int)rec->root.pid, more, w->about.name, w->about.version, seconds,
+			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), r->path);
 	progress_draw(&r->progress, text);
 }
 
 static void snapshot(struct record *r)
 {
-	watch_describe(r->profile, &r->recorder);
 	if (!output_is_file(r->path))
 		note(r, "no snapshot: %s is no file, and gets the whole at the end", r->path);
 	else if (write_profile(r) == EXIT_OK)
@@ -169,17 +172,13 @@ static void snapshot(struct record *r)
 static void sample(struct record *r)
 {
 	enum recorder_event event = RECORDER_PROGRESS;
-	bool described = false;
 
+	sampling_describe(r->profile, &r->recorder);
 	while (event != RECORDER_ENDED) {
 		event = recorder_next(&r->recorder);
 		if (event == RECORDER_SNAPSHOT)
 			snapshot(r);
-		/* The command line is read while there is a process that has one. */
-		if (!described && r->recorder.target) {
-			watch_describe(r->profile, &r->recorder);
-			described = true;
-		}
+		sampling_describe(r->profile, &r->recorder);
 		if (event != RECORDER_ENDED)
 			draw_progress(r);
 	}
@@ -202,21 +201,39 @@ static void note_end(struct record *r)
 {
 	const struct recorder *rec = &r->recorder;
 
-	if (rec->execs)
-		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->pid,
-		     (double)rec->exec_ns * 1e-9, rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
+	if (rec->root.execs)
+		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->root.pid,
+		     (double)(rec->root.exec_ns - rec->started_ns) * 1e-9,
+		     rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
 	if (rec->end == RECORDER_END_EXITED && rec->started_ns)
-		note(r, "process %d has ended", (int)rec->pid);
+		note(r, "process %d has ended", (int)rec->root.pid);
 	if (rec->end == RECORDER_END_LOST && rec->started_ns)
-		note(r, "process %d can't be read any more: %s", (int)rec->pid, *rec->why ? rec->why : rec->error.what);
+		note(r, "process %d can't be read any more: %s", (int)rec->root.pid,
+		     *rec->root.why ? rec->root.why : rec->root.error.what);
 	if (r->child && rec->end != RECORDER_END_EXITED)
-		note(r, "process %d is still running", (int)rec->pid);
+		note(r, "process %d is still running", (int)rec->root.pid);
+}
+
+static void note_children(struct record *r)
+{
+	const struct children *c = &r->recorder.children;
+
+	if (!r->o.subprocesses)
+		return;
+	note(r, "%llu children were seen, %llu of them with an interpreter", (unsigned long long)c->seen,
+	     (unsigned long long)c->attached);
+	if (c->denied)
+		note(r, "%llu children could not be read: no permission", (unsigned long long)c->denied);
+	if (c->left_out)
+		note(r, "%llu children were left out: too many at once", (unsigned long long)c->left_out);
 }
 
 static const char *why_empty(const struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 
+	if (r->o.subprocesses && !s->processes)
+		return "neither the process nor a child of it ran an interpreter that cspy knows";
 	if (!s->ticks)
 		return "the process ended before the first look";
 	if (stats_failed(s))
@@ -235,10 +252,10 @@ static void note_tracer(struct record *r)
 
 	if (!s->pause_failed || s->paused)
 		return;
-	advice_find_facts(r->recorder.pid, &facts);
+	advice_find_facts(r->recorder.root.pid, &facts);
 	if (facts.tracer)
 		note(r, "process %d could not be paused: process %d (%s) traces it; it was read while it ran",
-		     (int)r->recorder.pid, (int)facts.tracer, facts.tracer_name);
+		     (int)r->recorder.root.pid, (int)facts.tracer, facts.tracer_name);
 }
 
 static void summarise(struct record *r)
@@ -246,6 +263,7 @@ static void summarise(struct record *r)
 	uint64_t samples = r->profile->stats.samples;
 
 	note_end(r);
+	note_children(r);
 	note_tracer(r);
 	if (!samples)
 		note(r, "no samples: %s", why_empty(r));
@@ -261,7 +279,7 @@ static int explain(struct record *r, struct err e)
 {
 	struct advice a;
 
-	watch_explain(&r->recorder, e, r->child, r->child ? r->o.argv[0] : "", &a);
+	sampling_explain(&r->recorder, e, r->child, r->child ? r->o.argv[0] : "", &a);
 	progress_clear(&r->progress);
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -285,6 +303,8 @@ static int finish(struct record *r)
 	summarise(r);
 	if (child >= 0)
 		return child;
+	if (r->o.subprocesses && !r->profile->stats.processes)
+		return EXIT_UNSUPPORTED;
 	return rec->end == RECORDER_END_EXITED && !r->profile->stats.ticks ? EXIT_GONE : EXIT_OK;
 }
 
@@ -309,7 +329,7 @@ static int check_process(struct record *r)
 {
 	struct advice a;
 
-	if (!watch_hopeless(r->o.pid, &a))
+	if (!sampling_hopeless(r->o.pid, &a))
 		return EXIT_OK;
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -332,6 +352,7 @@ static struct recorder_options recorder_options(const struct record *r)
 		.rate = o->rate,
 		.duration_ns = o->duration_ns,
 		.launched = r->child != 0,
+		.subprocesses = o->subprocesses,
 	};
 }
 
@@ -352,7 +373,7 @@ static int record(struct record *r)
 		code = start_child(r);
 	if (code != EXIT_OK)
 		return code;
-	r->profile = watch_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
+	r->profile = sampling_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
 	r->profile->keep_runs = r->o.sink->needs_runs;
 	progress_init(&r->progress, r->o.quiet, r->child != 0);
 	o = recorder_options(r);
@@ -361,7 +382,7 @@ static int record(struct record *r)
 		return explain(r, e);
 	sample(r);
 	if (r->recorder.end == RECORDER_END_LOST && !r->recorder.started_ns)
-		return explain(r, r->recorder.error);
+		return explain(r, r->recorder.root.error);
 	return finish(r);
 }
 
@@ -396,7 +417,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 	recorder_close(&r.recorder);
 	if (r.session.signals >= 0)
 		session_close(&r.session);
-	watch_profile_free(r.profile);
+	sampling_profile_free(r.profile);
 	free(r.path);
 	free(r.stats_path);
 	return code;

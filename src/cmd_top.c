@@ -6,9 +6,9 @@
 
 #include "command.h"
 #include "launch.h"
+#include "sampling.h"
 #include "terminal.h"
 #include "top.h"
-#include "watch.h"
 
 enum {
 	BATCH_COLUMNS = 120, /* where COLUMNS does not say */
@@ -142,7 +142,7 @@ static int explain(struct top *t, struct err e)
 {
 	struct advice a;
 
-	watch_explain(&t->recorder, e, t->child, t->child ? t->o.argv[0] : "", &a);
+	sampling_explain(&t->recorder, e, t->child, t->child ? t->o.argv[0] : "", &a);
 	advice_print(stderr, &a);
 	return a.exit_code;
 }
@@ -184,7 +184,7 @@ static int watch(struct top *t)
 	if (failed(e))
 		return refuse(EXIT_FAILED, e.what, "-b prints plain tables");
 	if (t->recorder.end == RECORDER_END_LOST && !t->recorder.started_ns)
-		return explain(t, t->recorder.error);
+		return explain(t, t->recorder.root.error);
 	return finish(t);
 }
 
@@ -218,7 +218,7 @@ static int top_main(struct top *t)
 	if (*why && !t->o.batch && isatty(STDOUT_FILENO))
 		fprintf(stderr, "cspy: plain tables: %s\n", why);
 	t->o.batch |= *why != 0;
-	if (t->o.pid && watch_hopeless(t->o.pid, &a)) {
+	if (t->o.pid && sampling_hopeless(t->o.pid, &a)) {
 		advice_print(stderr, &a);
 		return a.exit_code;
 	}
@@ -228,7 +228,7 @@ static int top_main(struct top *t)
 		session_close(&t->session);
 	if (t->profile)
 		page_free(&t->page);
-	watch_profile_free(t->profile);
+	sampling_profile_free(t->profile);
 	return code;
 }
 

@@ -122,6 +122,16 @@ struct err identify(struct identifier *x, const struct raw_stacks *all, const st
 	return e;
 }
 
+struct err identify_function(struct identifier *x, const struct raw_frame *f, str_id *ret)
+{
+	frame_id id;
+	struct err e = name_frame(x, f, &id);
+
+	if (!failed(e))
+		*ret = frames_get(x->profile->frames, id).function;
+	return e;
+}
+
 node_id identify_lost(struct identifier *x, node_id root)
 {
 	return profile_child(x->profile, root, x->cut);

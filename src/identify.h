@@ -33,6 +33,9 @@ bool identify_known(const struct identifier *x, const struct raw_stacks *all, co
 MUST_CHECK struct err identify(struct identifier *x, const struct raw_stacks *all, const struct raw_stack *stack,
 			       size_t skip, node_id root, node_id *ret);
 
+/* The function of one frame. */
+MUST_CHECK struct err identify_function(struct identifier *x, const struct raw_frame *f, str_id *ret);
+
 /* The node for a stack of which nothing is known to be true. */
 node_id identify_lost(struct identifier *x, node_id root);
 

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
+#include "users.h"
 
 enum { ENDING_MS = 2000 }; /* a large program takes its time to give back its memory */
 
@@ -38,8 +38,8 @@ static bool become_caller_of_sudo(void)
 
 	if (geteuid() != 0 || !id_from("SUDO_UID", &uid) || !id_from("SUDO_GID", &gid) || uid == 0)
 		return true;
-	user = getpwuid((uid_t)uid);
-	if (user ? initgroups(user->pw_name, (gid_t)gid) : setgroups(0, NULL))
+	user = users_find((uid_t)uid);
+	if (user ? users_take_groups(user, (gid_t)gid) : setgroups(0, NULL))
 		return false;
 	if (setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) || setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid))
 		return false;

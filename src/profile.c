@@ -61,6 +61,7 @@ void profile_free(struct profile *p)
 	free(p->nodes);
 	free(p->threads);
 	free(p->runs);
+	free(p->moved);
 	free(p->command);
 	free(p->runtime);
 	free(p->mode);
@@ -121,6 +122,28 @@ uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name)
 	p->threads[p->thread_count] = (struct profile_thread){ .pid = pid, .tid = tid, .name = name };
 	slots_add(&x->threads, hash, (uint32_t)p->thread_count);
 	return (uint32_t)p->thread_count++;
+}
+
+static int64_t *moved_of(struct profile *p, str_id function)
+{
+	size_t had = p->moved_count;
+
+	if (function >= had) {
+		xgrow(&p->moved, &p->moved_cap, (size_t)function + 1, sizeof(*p->moved));
+		memset(p->moved + had, 0, (p->moved_cap - had) * sizeof(*p->moved));
+		p->moved_count = p->moved_cap;
+	}
+	return &p->moved[function];
+}
+
+void profile_moved(struct profile *p, str_id leaf, node_id stack)
+{
+	str_id kept = frames_get(p->frames, p->nodes[stack].frame).function;
+
+	if (kept == leaf)
+		return;
+	++*moved_of(p, leaf);
+	--*moved_of(p, kept);
 }
 
 void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n)

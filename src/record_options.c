@@ -9,6 +9,8 @@ const struct option_row record_rows[] = {
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to record" },
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "a running process; PID alone does, too" },
 	{ "as-root", 0, OPTION_FLAG, AT(as_root), NULL, "under sudo: start the COMMAND as root, not as the user" },
+	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
+	  "its children, too, and theirs, as they come and go" },
 	{ "duration", 'd', OPTION_DURATION, AT(duration_ns), "TIME",
 	  "30, 30s, 2m, 1h; default: until Ctrl-C or its end" },
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 10k; default: 100" },
@@ -58,16 +60,26 @@ static const struct sink_ops *sink_named(const char *name)
 	return NULL;
 }
 
+/* Does the path end with one of ".a.b.c"? */
+static bool ends_with_one(const char *path, const char *endings)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (const char *at = endings; dot && dot != path && at && *at;) {
+		size_t len = 1 + strcspn(at + 1, ".");
+
+		if (strlen(dot) == len && !strncmp(dot, at, len))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
 static const struct sink_ops *sink_for_path(const char *path)
 {
-	size_t len = strlen(path);
-
-	for (const struct sink_ops *const *s = sink_table; *s; s++) {
-		size_t tail = (*s)->extension ? strlen((*s)->extension) : 0;
-
-		if (tail && len > tail && !strcmp(path + len - tail, (*s)->extension))
+	for (const struct sink_ops *const *s = sink_table; *s; s++)
+		if (ends_with_one(path, (*s)->extension) || ends_with_one(path, (*s)->also))
 			return *s;
-	}
 	return NULL;
 }
 

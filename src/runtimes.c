@@ -42,7 +42,8 @@ static bool is_first_of_file(const struct maps *maps, size_t i)
 	return true;
 }
 
-struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance)
+struct err runtimes_find(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance,
+			 raddr_t *ret_at)
 {
 	struct err best = err_at(ERR_UNSUPPORTED, 0, "looking for an interpreter");
 	char exe[256];
@@ -54,6 +55,7 @@ struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct
 
 		if (!is_first_of_file(&t->maps, i))
 			continue;
+		*ret_at = t->maps.list[i].start;
 		e = offer(t, &t->maps.list[i], why, cap, ops, instance);
 		if (!failed(e) || e.code == ERR_GONE)
 			return e;
@@ -61,4 +63,11 @@ struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct
 			best = e;
 	}
 	return best;
+}
+
+struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance)
+{
+	raddr_t at;
+
+	return runtimes_find(t, why, cap, ops, instance, &at);
 }

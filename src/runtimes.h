@@ -11,4 +11,8 @@
 MUST_CHECK struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops,
 				      void **instance);
 
+/* The same, and the address of a mapping of the file that it was found in. */
+MUST_CHECK struct err runtimes_find(struct target *t, char *why, size_t cap, const struct runtime_ops **ops,
+				    void **instance, raddr_t *ret_at);
+
 #endif

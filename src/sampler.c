@@ -26,6 +26,9 @@ enum {
 };
 /* Samples are settled when the code objects in them were found to be the same before and after. */
 static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
+/* What is not settled when the process ends can't be any more: of a short life that shall be no more than this share.
+ */
+enum { LIFE_SHARE = 16 };
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
@@ -56,6 +59,7 @@ struct sampler {
 	struct pending pending[PENDING_MAX];
 	size_t pending_count;
 	uint64_t reads_told; /* scatter reads that are in the statistics already */
+	uint64_t since_ns;   /* attached */
 	uint64_t settled_ns;
 	uint64_t good_ns;	   /* the last look that had a stack */
 	uint64_t noted_ns;	   /* the last look for which sampler_options.last held */
@@ -89,7 +93,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
-	s->settled_ns = s->good_ns = now;
+	s->since_ns = s->settled_ns = s->good_ns = now;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
@@ -199,6 +203,12 @@ static bool is_torn(struct err e)
 	return e.code == ERR_CORRUPT || e.code == ERR_FAULT;
 }
 
+static void witness(struct sampler *s, const struct raw_stack *stack)
+{
+	if (stack->agreed != RAW_NOT_ASKED)
+		proof_witness(&s->proof, &s->stacks.frames[stack->first], stack->count, stack->deep, stack->agreed);
+}
+
 /*
  * Where nothing may be stopped, a stack that is not proven is read again: a moment later it may be. Entering a function
  * and leaving it are equally often in the way, so what lasts longer than a read keeps its share.
@@ -217,7 +227,7 @@ static bool is_doubtful(struct sampler *s, size_t i)
 	    !proof_unproven(&s->proof, frames, stack->count, stack->deep))
 		return false;
 	if (s->doubt)
-		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
+		witness(s, stack);
 	return true;
 }
 
@@ -235,6 +245,19 @@ static bool wants_again(struct sampler *s)
 	return false;
 }
 
+/* What is read again is read at another moment. The first one was chosen by nothing. */
+static void note_leaves(struct sampler *s)
+{
+	for (size_t i = 0; i < s->stacks.count; i++) {
+		const struct raw_stack *stack = &s->stacks.list[i];
+		struct raw_frame leaf = stack->passing;
+
+		if (!leaf.stamp && !failed(stack->err) && stack->count)
+			leaf = s->stacks.frames[stack->first];
+		activity_thread(&s->activity, stack, i)->first_leaf = leaf;
+	}
+}
+
 static struct err look(struct sampler *s, uint64_t now_ns)
 {
 	bool held = false;
@@ -246,6 +269,8 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 			hold(s);
 		held = held || s->pause.stopped;
 		e = read_once(s, now_ns);
+		if (!failed(e) && s->twice && round == 0)
+			note_leaves(s);
 		if (failed(e) || round + 1 == ROUNDS || !wants_again(s))
 			break;
 	}
@@ -286,7 +311,7 @@ static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
 	str_id id = strings_add(strings, text, strlen(text));
 	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
 
-	return profile_child(s->profile, 0, frames_add(s->profile->frames, info));
+	return profile_child(s->profile, s->options.root, frames_add(s->profile->frames, info));
 }
 
 static struct seen_thread *seen_thread(struct sampler *s, size_t i)
@@ -303,7 +328,7 @@ static struct seen_thread *seen_thread(struct sampler *s, size_t i)
 	tid = th ? th->tid : stack->ns_tid;
 	name = name_thread(s, stack, tid);
 	seen->thread = profile_thread(s->profile, s->target->pid, tid, name);
-	seen->root = s->options.threads ? thread_root(s, tid, name) : 0;
+	seen->root = s->options.threads ? thread_root(s, tid, name) : s->options.root;
 	return seen;
 }
 
@@ -320,7 +345,7 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 	else
 		*skip = proof_unproven(&s->proof, frames, stack->count, stack->deep);
 	if (*skip && s->twice && s->doubt)
-		proof_witness(&s->proof, frames, stack->count, stack->deep, stack->agreed);
+		witness(s, stack);
 	e = identify(&s->names, &s->stacks, stack, *skip, root, node);
 	/* A leaf's position is free, but has to lie in its code: when it does not, the leaf is not true. */
 	if (failed(e) && !stack->sure && *skip < stack->count)
@@ -347,6 +372,14 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 		.fair = s->fair,
 		.cut = skip || stack->cut,
 	};
+}
+
+static void count_moved(struct sampler *s, const struct seen_thread *seen, node_id node)
+{
+	str_id leaf;
+
+	if (seen->first_leaf.stamp && !failed(identify_function(&s->names, &seen->first_leaf, &leaf)))
+		profile_moved(s->profile, leaf, node);
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -449,6 +482,8 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			s->profile->stats.failed[e.code]++;
 		else
 			count_stack(s, stack, seen, skip, node, now_ns);
+		if (!failed(e) && s->twice)
+			count_moved(s, seen, node);
 		if (s->pending_count == PENDING_MAX)
 			settle(s, now_ns);
 	}
@@ -509,12 +544,20 @@ static void learn(struct sampler *s, uint64_t now_ns)
 			const struct raw_stack *stack = &s->stacks.list[k];
 
 			if (!failed(stack->err) && stack->count)
-				proof_witness(&s->proof, &s->stacks.frames[stack->first], stack->count, stack->deep,
-					      stack->agreed);
+				witness(s, stack);
 		}
 	}
 	s->fruitless = s->proof.believed != believed ? 0 : s->fruitless + 1;
 	s->learn_wait = s->fruitless / LEARN_PATIENCE;
+}
+
+static uint64_t settle_interval(const struct sampler *s, uint64_t now_ns)
+{
+	uint64_t share = (now_ns - s->since_ns) / LIFE_SHARE;
+
+	if (s->pending_count >= PENDING_FEW || share < SETTLE_NS)
+		return SETTLE_NS;
+	return share < SETTLE_LATEST_NS ? share : SETTLE_LATEST_NS;
 }
 
 static bool has_stack(const struct sampler *s)
@@ -529,7 +572,6 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 {
 	struct err e = look(s, now_ns);
 
-	s->profile->stats.ticks++;
 	s->doubt -= s->doubt > 0;
 	if (!failed(e))
 		e = name_or_look_again(s, now_ns);
@@ -544,7 +586,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	}
 	count_all(s, now_ns);
 	learn(s, now_ns);
-	if (now_ns - s->settled_ns >= (s->pending_count < PENDING_FEW ? SETTLE_LATEST_NS : SETTLE_NS))
+	if (now_ns - s->settled_ns >= settle_interval(s, now_ns))
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)
 		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");

@@ -208,6 +208,7 @@ const struct sink_ops sink_folded = {
 	.name = "folded",
 	.synonym = "raw",
 	.extension = ".folded",
+	.also = ".txt.raw.collapsed",
 	.help = "one line a stack and its count, for flame graph tools",
 	.write = folded_write,
 };

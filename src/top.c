@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "sampling.h"
 #include "source.h"
 #include "stats.h"
 #include "top.h"
-#include "watch.h"
 
 enum {
 	ASK_MOST = 20, /* threads in one go: an answer costs some microseconds */
@@ -42,7 +42,7 @@ struct err top_begin(struct top *t)
 	struct recorder_options o = recorder_options(t);
 	struct err e;
 
-	t->profile = watch_profile_new(t->o.pid, t->o.rate, t->o.gil ? "gil" : t->o.idle ? "wall" : "cpu");
+	t->profile = sampling_profile_new(t->o.pid, t->o.rate, t->o.gil ? "gil" : t->o.idle ? "wall" : "cpu");
 	page_init(&t->page, t->profile, target_wait_names(), WINDOW_NS);
 	t->page.by = t->o.lines ? SHARES_LINES : SHARES_FUNCTIONS;
 	t->page.idle = t->o.idle;
@@ -62,7 +62,7 @@ static void greet_threads(struct top *t)
 
 	for (size_t i = tallies_grow(tallies); i < tallies->count; i++)
 		tallies_begin(&tallies->threads[i].tally, clock_now(),
-			      target_cpu(t->recorder.target, t->profile->threads[i].tid));
+			      target_cpu(t->recorder.root.target, t->profile->threads[i].tid));
 }
 
 /* What threads wait for that do not run: a few threads at a time, all of them in turn. */
@@ -84,8 +84,8 @@ static void ask(struct top *t, uint64_t now)
 			tallies_repeat(tallies, at);
 			continue;
 		}
-		info = target_thread_wait(r->target, tid);
-		tallies_answer(tallies, at, now, info.kind, info.at && sampler_lock_at(r->sampler, info.at));
+		info = target_thread_wait(r->root.target, tid);
+		tallies_answer(tallies, at, now, info.kind, info.at && sampler_lock_at(r->root.sampler, info.at));
 		asked++;
 	}
 }
@@ -93,7 +93,7 @@ static void ask(struct top *t, uint64_t now)
 static void read_cpu(struct top *t)
 {
 	struct tallies *tallies = &t->page.tallies;
-	struct target *target = t->recorder.target;
+	struct target *target = t->recorder.root.target;
 
 	greet_threads(t);
 	tallies_cpu(&tallies->process, target_cpu(target, 0));
@@ -124,7 +124,7 @@ static void tell_status(struct top *t)
 	t->page.about.status = t->ended && r->end == RECORDER_END_EXITED ? "ENDED"
 			       : t->ended && r->end == RECORDER_END_LOST ? "LOST"
 			       : t->ended				 ? "STOPPED"
-			       : !r->sampler				 ? "WAITING"
+			       : !r->root.sampler			 ? "WAITING"
 			       : r->paused				 ? "PAUSED"
 									 : "LIVE";
 }
@@ -138,14 +138,14 @@ static void tell_about(struct top *t, uint64_t now)
 	time_t seconds = time(NULL);
 	struct tm day;
 
-	if (r->target) {
-		watch_describe(t->profile, r);
-		a->age_ns = age_of(r->target);
-		tallies_lock(&t->page.tallies, r->about.lock);
+	if (r->root.target) {
+		sampling_describe(t->profile, r);
+		a->age_ns = age_of(r->root.target);
+		tallies_lock(&t->page.tallies, r->root.about.lock);
 	}
 	snprintf(a->command, sizeof(a->command), "%s", t->profile->command);
 	snprintf(a->runtime, sizeof(a->runtime), "%s", t->profile->runtime);
-	snprintf(a->lock, sizeof(a->lock), "%s", r->about.lock);
+	snprintf(a->lock, sizeof(a->lock), "%s", r->root.about.lock);
 	if (localtime_r(&seconds, &day))
 		strftime(a->clock, sizeof(a->clock), "%H:%M:%S", &day);
 	a->samples = s->samples;
@@ -173,7 +173,7 @@ void top_update(struct top *t)
 		t->active_ns += now - t->updated_ns;
 	if (s->ticks != t->ticks) {
 		t->profile->interval_ns = t->active_ns / s->ticks;
-		if (t->recorder.target)
+		if (t->recorder.root.target)
 			read_cpu(t);
 		page_update(&t->page, now);
 	}
@@ -191,7 +191,7 @@ void top_update(struct top *t)
 static void begin(struct top *t)
 {
 	t->begun_ns = t->updated_ns = clock_now();
-	tallies_begin(&t->page.tallies.process, t->begun_ns, target_cpu(t->recorder.target, 0));
+	tallies_begin(&t->page.tallies.process, t->begun_ns, target_cpu(t->recorder.root.target, 0));
 	t->update_ns = t->begun_ns + (t->o.batch || EARLY_NS[0] > t->delay_ns ? t->delay_ns : EARLY_NS[0]);
 }
 
@@ -201,13 +201,13 @@ enum recorder_event top_next(struct top *t)
 	enum recorder_event event;
 	uint64_t now;
 
-	if (!t->begun_ns && r->started_ns && r->target)
+	if (!t->begun_ns && r->started_ns && r->root.target)
 		begin(t);
 	r->wake_ns = t->ask_ns < t->update_ns ? t->ask_ns : t->update_ns;
 	event = recorder_next(r);
 	now = clock_now();
 	if (now >= t->ask_ns) {
-		if (r->sampler && !r->paused)
+		if (r->root.sampler && !r->paused)
 			ask(t, now);
 		t->ask_ns = now + ASK_NS;
 	}
@@ -250,8 +250,8 @@ void top_read_source(struct top *t)
 
 	if (!*path)
 		return;
-	if (t->recorder.target)
-		lines = source_read(t->recorder.target, path, &count, why, sizeof(why));
+	if (t->recorder.root.target)
+		lines = source_read(t->recorder.root.target, path, &count, why, sizeof(why));
 	page_source_set(&t->page, lines, count, why);
 }
 

@@ -37,7 +37,8 @@ struct profile_run {
 
 /* How the recording went; every number is shown to the user, and written as JSON by --stats. */
 struct profile_stats {
-	uint64_t ticks;		    /* looks taken */
+	uint64_t ticks;		    /* looks taken, each at all processes */
+	uint64_t processes;	    /* whose stacks were read */
 	uint64_t late;		    /* deadlines missed: skipped, never made up */
 	uint64_t held_back;	    /* ticks not taken to keep the target's loss within the budget */
 	uint64_t samples;	    /* stacks counted: whole, cut and deep ones */
@@ -69,6 +70,10 @@ struct profile {
 	struct profile_run *runs; /* NULL unless kept */
 	size_t run_count, run_cap;
 	bool keep_runs;
+	/* By function: how many more samples had it at their leaf when they were first read than were kept with it
+	 * there (profile_moved()). Without pauses that is what says how short functions are to be weighed. */
+	int64_t *moved;
+	size_t moved_count, moved_cap;
 	struct profile_stats stats;
 	struct profile_looks looks; /* at which at least one thread was, did or had that */
 	uint64_t interval_ns;	    /* time that one sample stands for */
@@ -89,6 +94,9 @@ node_id profile_child(struct profile *p, node_id parent, frame_id frame);
 uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name);
 /* Raises self as well. stats.samples is the caller's to count. */
 void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n);
+/* A sample kept at `stack` had the function `leaf` at its leaf when it was first read: it was cut, or read again later.
+ */
+void profile_moved(struct profile *p, str_id leaf, node_id stack);
 /*
  * Only when keep_runs; when_ns is CLOCK_MONOTONIC, as start_ns, and a look stands for interval_ns from then on. It
  * extends the thread's last run when that is the same stack, looked at no more than 1.5 intervals ago; another stack
@@ -96,7 +104,8 @@ void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n);
  * did nothing. Bounded (16 M): beyond, new runs are not kept.
  */
 void profile_run(struct profile *p, uint32_t thread, node_id stack, uint64_t when_ns);
-/* Correct `self` of unpaused samples by the paused ones (balance.c); without both, self = fair + free. */
+/* Correct `self` of unpaused samples by the paused ones, or by what moved (balance.c); without either, self = fair +
+ * free. */
 void profile_balance(struct profile *p);
 uint64_t profile_total(const struct profile *p); /* sum of self */
 

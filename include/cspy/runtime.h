@@ -16,6 +16,9 @@ enum rt_state {
 	RT_SLEEPING,
 };
 
+/* raw_stack.agreed: the second read did not cover this stack's leaf, and says nothing. */
+#define RAW_NOT_ASKED UINT32_MAX
+
 /* One interpreter thread at one tick. Its frames lie in the arena, leaf first. */
 struct raw_stack {
 	raddr_t state_at; /* PyThreadState, rb_thread_t, Isolate: identity across ticks */
@@ -29,9 +32,13 @@ struct raw_stack {
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
-	uint32_t agreed; /* rt_look.twice: frames from the root on that the second read showed again */
-	uint64_t codes;	 /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
-	struct err err;	 /* why this thread has no stack; others are unaffected */
+	uint32_t
+		agreed; /* rt_look.twice: frames from the root on that the second read showed again; or RAW_NOT_ASKED */
+	/* On top when the read began, but being entered, or left before it was read: not of the stack, which ends with
+	 * its caller. No code: there was none, or it is not known. */
+	struct raw_frame passing;
+	uint64_t codes; /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
+	struct err err; /* why this thread has no stack; others are unaffected */
 };
 
 /* Arena: reset each tick, grows to the high-water mark, then never allocates. */
@@ -83,7 +90,7 @@ struct rt_about {
 	char version[32];   /* "3.12.1" */
 	char flavour[64];   /* "free-threaded", "debug", "sub-interpreters: 2", "" */
 	char lock[16];	    /* "GIL", "GVL", "" */
-	const char *layout; /* where the offsets came from, in words */
+	const char *layout; /* where the offsets came from, in words; lives as long as the instance */
 };
 
 /*

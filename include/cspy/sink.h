@@ -16,7 +16,8 @@ struct sink_options {
 struct sink_ops {
 	const char *name;      /* --format=NAME */
 	const char *synonym;   /* another accepted name, or NULL */
-	const char *extension; /* ".svg": chosen by -o's ending, and the default file's; NULL: never chosen so */
+	const char *extension; /* ".svg": of the default file, and chosen by -o's ending; NULL: never chosen so */
+	const char *also;      /* other endings that choose it, ".a.b.c"; or NULL */
 	const char *help;
 	bool needs_runs; /* wants profile.runs */
 	/* Write everything; the stream's error flag tells failure. */

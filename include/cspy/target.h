@@ -67,6 +67,9 @@ struct thread {
 	uint32_t seen; /* generation of the last listing that had it */
 };
 
+/* A core file's; private to core.c. */
+struct core;
+
 struct target {
 	pid_t pid;
 	pid_t ns_pid;	       /* in the target's own pid namespace */
@@ -77,6 +80,7 @@ struct target {
 	struct thread *threads;
 	size_t thread_count, thread_cap;
 	uint32_t thread_generation;
+	struct core *core;   /* of a process that is no more; NULL for a live one */
 	uint64_t start_time; /* field 22 of stat: together with the pid it names a process for ever */
 };
 

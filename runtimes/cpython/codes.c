@@ -265,6 +265,8 @@ void codes_stamp(struct codes *c, struct memory *m, struct raw_stacks *s, uint32
 	for (size_t i = 0; i < s->count; i++) {
 		struct raw_stack *stack = &s->list[i];
 
+		if (stack->passing.code)
+			stack->passing.stamp = slot_of(c->list, c->cap, stack->passing.code)->stamp;
 		for (uint32_t k = 0; k < stack->count; k++) {
 			struct raw_frame *f = &s->frames[stack->first + k];
 			struct code_entry *e = entry_of(c, f->code);

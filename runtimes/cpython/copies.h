@@ -9,7 +9,7 @@ enum {
 	PIECE_BYTES = 160,     /* the largest frame header, and a word or two */
 	PIECES_MAX = 16384,    /* heap frames or generators of one thread */
 	PIECE_KEPT_TICKS = 64, /* not needed for so long: no longer read */
-	AGAIN_FRAMES = 8,      /* at the leaf's end are read twice, when asked for */
+	AGAIN_FRAMES = 4,      /* at the leaf's end are read twice, when asked for: a context and its leaf */
 	AGAIN_BYTES = 2048,    /* of the data stack's end, likewise */
 	CHUNKS_MAX = 4096,     /* data stack chunks of one thread */
 	CHUNK_BYTES_MAX = 64 << 20,

@@ -96,8 +96,6 @@ bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame
 void cpy_plan_thread(struct cpy *c, struct cpy_thread *th);
 /* What was read goes to where the walk looks for it. */
 void cpy_plan_done(struct cpy *c, struct cpy_thread *th);
-/* A second time what changes most; only with rt_look.twice. */
-void cpy_plan_again(struct cpy *c, struct cpy_thread *th);
 /* How many frames of the stack pushed last, from the root on, the second read showed again. */
 uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out);
 

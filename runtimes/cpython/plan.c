@@ -16,10 +16,9 @@ static void plan_piece(struct cpy *c, struct copies *k, struct piece *p)
 		p->block = blocks_add(&k->blocks, p->at, c->frame_bytes);
 }
 
-static void plan_blocks(struct cpy *c, struct copies *k)
+static void plan_blocks(struct cpy *c, struct copies *k, size_t from, size_t to)
 {
-	blocks_place(&k->blocks);
-	for (size_t i = 0; i < k->blocks.count; i++) {
+	for (size_t i = from; i < to; i++) {
 		struct block *b = &k->blocks.list[i];
 
 		cpy_range(c, b->at, k->blocks.bytes + b->offset, b->len, &b->valid);
@@ -53,30 +52,8 @@ static void plan_chunks(struct cpy *c, struct copies *k)
 	}
 }
 
-void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
-{
-	struct copies *k = &th->copies;
-
-	if (c->tick % WANT_TICKS == 0 && k->want_next) {
-		k->want = k->want_next + SLACK;
-		k->want_next = 0;
-	}
-	copies_age(k, c->tick);
-	th->valid = false;
-	cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
-	/* From the leaf to the root: where a stack changes most, there is the least time between two frames. Frames
-	 * that were met lately, but not by the last walk, may be met again. */
-	blocks_reset(&k->blocks);
-	for (size_t i = 0; i < k->order_count; i++)
-		plan_piece(c, k, &k->pieces[k->order[i]]);
-	for (size_t i = 0; i < k->piece_count; i++)
-		if (!k->order_count || k->pieces[i].used != th->walked)
-			plan_piece(c, k, &k->pieces[i]);
-	plan_blocks(c, k);
-	plan_chunks(c, k);
-}
-
-void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
+/* Once more what lies at the leaf's end, right after it was read first: what short functions did meanwhile is seen. */
+static void plan_again(struct cpy *c, struct cpy_thread *th)
 {
 	struct copies *k = &th->copies;
 	const struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
@@ -102,6 +79,40 @@ void cpy_plan_again(struct cpy *c, struct cpy_thread *th)
 	cpy_range(c, k->again_at, k->again, k->again_len, NULL);
 }
 
+void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+	bool twice = c->look->twice;
+	size_t near = 0;
+
+	if (c->tick % WANT_TICKS == 0 && k->want_next) {
+		k->want = k->want_next + SLACK;
+		k->want_next = 0;
+	}
+	copies_age(k, c->tick);
+	th->valid = false;
+	cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
+	/* From the leaf to the root: where a stack changes most, there is the least time between two frames. Frames
+	 * that were met lately, but not by the last walk, may be met again, and then near the leaf. */
+	blocks_reset(&k->blocks);
+	for (size_t i = 0; i < k->order_count && i < AGAIN_FRAMES; i++)
+		plan_piece(c, k, &k->pieces[k->order[i]]);
+	near = k->blocks.count;
+	for (size_t i = 0; i < k->piece_count; i++)
+		if (!k->order_count || k->pieces[i].used != th->walked)
+			plan_piece(c, k, &k->pieces[i]);
+	for (size_t i = AGAIN_FRAMES; i < k->order_count; i++)
+		plan_piece(c, k, &k->pieces[k->order[i]]);
+	blocks_place(&k->blocks);
+	plan_blocks(c, k, 0, near);
+	if (twice && !k->chunk_count)
+		plan_again(c, th);
+	plan_blocks(c, k, near, k->blocks.count);
+	plan_chunks(c, k);
+	if (twice && k->chunk_count)
+		plan_again(c, th);
+}
+
 /* The second copy of a frame; NULL: none was made. */
 static const uint8_t *again_at(const struct cpy *c, const struct copies *k, raddr_t at)
 {
@@ -125,9 +136,9 @@ static raddr_t second_top(const struct cpy *c, const struct cpy_thread *th)
 	return cframe ? cpy_word(cframe + c->l->cframe_frame) : 0;
 }
 
-enum witness { SAME, MOVED, OTHER };
+enum witness { SAME, MOVED, OTHER, UNKNOWN };
 
-/* Does the second copy show this frame? MOVED: at another position of the same code. */
+/* Does the second copy show this frame? MOVED: at another position of the same code. UNKNOWN: it was not copied. */
 static enum witness witness_of(const struct cpy *c, const struct copies *k, const struct raw_frame *f, size_t depth)
 {
 	const uint8_t *frame = again_at(c, k, f->at);
@@ -138,7 +149,7 @@ static enum witness witness_of(const struct cpy *c, const struct copies *k, cons
 		bool below = k->again_len && k->chunk_count && f->at < k->again_at &&
 			     f->at >= k->chunks[k->chunk_count - 1].at;
 
-		return depth >= AGAIN_FRAMES || below ? SAME : OTHER;
+		return depth >= AGAIN_FRAMES || below ? SAME : UNKNOWN;
 	}
 	if ((cpy_word(frame + c->l->frame_code) & ~c->l->code_tag_mask) != f->code)
 		return OTHER;
@@ -156,33 +167,42 @@ static uint32_t find_frame(const struct raw_frame *frames, uint32_t n, raddr_t a
 
 /*
  * Frames that had been left when the second copy was made; what was left may lie in memory unchanged. Calls made in
- * between stand above the second top: they are followed down to a frame that the first read met. `n`: to none.
+ * between stand above the second top: they are followed down to a frame that the first read met. False: one of them was
+ * not copied, so that nothing is known.
  */
-static uint32_t count_left(const struct cpy *c, const struct cpy_thread *th, const struct raw_frame *frames, uint32_t n)
+static bool count_left(const struct cpy *c, const struct cpy_thread *th, const struct raw_frame *frames, uint32_t n,
+		       uint32_t *ret)
 {
 	raddr_t at = second_top(c, th);
 
 	for (int i = 0; i < AGAIN_FRAMES && at; i++) {
-		uint32_t met = find_frame(frames, n, at);
 		const uint8_t *frame;
 
-		if (met < n)
-			return met;
+		*ret = find_frame(frames, n, at);
+		if (*ret < n)
+			return true;
 		frame = again_at(c, &th->copies, at);
-		at = frame ? cpy_word(frame + c->l->frame_back) : 0;
+		if (!frame)
+			return false;
+		at = cpy_word(frame + c->l->frame_back);
 	}
-	return n;
+	*ret = n;
+	return true;
 }
 
 uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out)
 {
 	const struct raw_stack *stack = &out->list[out->count - 1];
 	const struct raw_frame *frames = &out->frames[stack->first];
-	uint32_t left = count_left(c, th, frames, stack->count);
+	uint32_t left;
 
+	if (!count_left(c, th, frames, stack->count, &left))
+		return RAW_NOT_ASKED;
 	for (uint32_t i = stack->count; i-- > 0;) {
 		enum witness w = i < left ? OTHER : witness_of(c, &th->copies, &frames[i], i);
 
+		if (w == UNKNOWN)
+			return RAW_NOT_ASKED;
 		if (w != SAME)
 			return stack->count - i - (w == OTHER);
 	}

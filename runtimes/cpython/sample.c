@@ -108,8 +108,6 @@ static size_t plan(struct cpy *c, bool slow)
 		plan_lock(c, 0);
 	for (size_t i = 0; i < c->thread_count; i++)
 		cpy_plan_thread(c, &c->threads[i]);
-	for (size_t i = 0; c->look->twice && i < c->thread_count; i++)
-		cpy_plan_again(c, &c->threads[i]);
 	codes_from = c->range_count;
 	codes_plan(&c->codes, code_range, c);
 	if (c->look->certain)

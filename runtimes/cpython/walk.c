@@ -259,7 +259,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 	raddr_t passed = 0;		     /* a frame met some time ago, to be met again in a cycle */
 
 	for (; at && budget; budget--) {
-		const uint8_t *frame = is_popped(c, th, at) ? NULL : frame_at(c, th, t, at);
+		const uint8_t *frame = frame_at(c, th, t, at);
 		struct raw_frame f = { .at = at };
 		enum owner owner;
 		raddr_t back;
@@ -269,6 +269,11 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		owner = owner_of(c, th, frame, at);
 		back = cpy_word(frame + l->frame_back);
 		f.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask;
+		if (is_popped(c, th, at)) {
+			if (!passed && owner == PYTHON)
+				stack->passing = f;
+			return err_at(ERR_CORRUPT, at, "reading a frame");
+		}
 		if (owner == NATIVE) {
 			mark_entry(out);
 		} else if ((f.code && is_executing(l, frame)) || stack->count) {
@@ -279,7 +284,9 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
-		}			   /* else: a leaf that is being popped or pushed: its caller is the leaf */
+		} else if (!passed) {
+			stack->passing = f; /* being popped or pushed: its caller is the leaf */
+		}
 		if (back ? back == at || back == passed : !is_root(c, th, frame, at))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
 		if ((budget & (budget - 1)) == 0 || !passed)
@@ -295,6 +302,7 @@ static void restart(struct raw_stacks *out)
 
 	out->used = stack->first;
 	stack->count = 0;
+	stack->passing = (struct raw_frame){ 0 };
 	stack->deep = stack->cut = false;
 }
 

@@ -11,6 +11,9 @@ import runtimes  # noqa: E402
 def pytest_generate_tests(metafunc):
     if 'python' in metafunc.fixturenames:
         metafunc.parametrize('python', runtimes.pythons(), ids=lambda i: i.name)
+    if 'python_version' in metafunc.fixturenames:   # one interpreter a version, where only the language matters
+        first = {p.version[:2]: p for p in reversed([p for p in runtimes.pythons() if not p.debug])}
+        metafunc.parametrize('python_version', sorted(first.values(), key=lambda p: p.version), ids=lambda i: i.name)
     if 'ruby' in metafunc.fixturenames:
         metafunc.parametrize('ruby', runtimes.rubies(), ids=lambda i: i.name)
 

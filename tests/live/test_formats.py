@@ -142,6 +142,16 @@ def test_folded_lines_add_up_to_the_samples(cspy, target, tmp_path):
     assert cli.share(stacks, 'hot') > 0.9, stacks
 
 
+@pytest.mark.parametrize('name, first', [('x.folded', b'<module>'), ('x.txt', b'<module>'), ('x.raw', b'<module>'),
+                                         ('x.json', b'{'), ('x.svg', b'<'), ('x.bin', b'<'), ('x.txt/y', b'<?')])
+def test_the_ending_chooses_the_format(cspy, target, tmp_path, name, first):
+    t = cli.start(target, cli.BUSY, 30)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    r = cli.run(cspy, 'record', '-q', '-p', t.pid, '-o', tmp_path / name, '-d', '0.2')
+    assert r.code == 0, r
+    assert (tmp_path / name).read_bytes().startswith(first)
+
+
 def test_folded_is_sorted_and_has_each_stack_once(cspy, target, tmp_path):
     t = cli.start(target, cli.BUSY, 30)
     record(cspy, t, tmp_path / 'x.folded', '-F', '--nolineno')

@@ -12,8 +12,10 @@ from test_truth import LOST, NONBLOCKING, RATES, SCALE, allowed, on_cpu, record
 
 TARGETS = 'fixtures/targets/ruby/'
 PROGRAMS = ('calls', 'blocks', 'dispatch', 'exceptions', 'threads')
-# To 3.0 a frame is linked before it is filled: what an earlier one left may be read even of a thread that is held.
-LINKED_FIRST = 5e-3
+# To 3.0 a frame is linked before it is filled: what an earlier one left may be read even of a thread that is held. What can
+# be told from a new one (runtimes/ruby/leaf.c) leaves few: none of 25,000
+# in a storm of exceptions, but a loaded machine shows one now and then.
+LINKED_FIRST = 5e-4
 
 
 def program_path(program):

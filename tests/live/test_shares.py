@@ -18,8 +18,6 @@ from test_truth import TARGETS, on_cpu, once_more, record
 
 RATE, LONG, SHORT = 1000, 4, 2      # samples a second; seconds on chosen() interpreters and on the others
 POINTS = 1.0                        # what lasts 5 us or longer
-# What is torn is read again a few microseconds later, up to 3.10 even later: functions of 5 us lose up to 3 points.
-GAP = 'known gap of --nonblocking'
 STORM_POINTS = 2.0                  # calls that last as long as a call does
 
 
@@ -121,7 +119,7 @@ def test_shares_are_what_the_program_measured(python, target, cspy, program, mod
         print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
         return off
 
-    once_more(attempt, 3, GAP if mode == 'nonblocking' else None)
+    once_more(attempt, 3)
 
 
 def test_a_storm_of_short_calls_has_the_shares_that_pausing_gives(python, target, cspy, tmp_path):

@@ -166,6 +166,49 @@ static void balancing_twice_is_balancing_once(void **state)
 	assert_int_equal(self(m, a) + self(m, b), 11000);
 }
 
+static void move(struct made *m, const char *leaf, node_id kept, unsigned times)
+{
+	while (times--)
+		profile_moved(m->profile, strings_add(m->strings, leaf, strlen(leaf)), kept);
+}
+
+static node_id add_cut(struct made *m, uint64_t n)
+{
+	str_id name = strings_add(m->strings, "[cut]", 5);
+	struct frame_info info = { .function = name, .name = name, .kind = FRAME_MARK };
+	node_id cut = profile_child(m->profile, 0, frames_add(m->frames, info));
+
+	profile_add(m->profile, cut, false, n);
+	return cut;
+}
+
+static void without_pauses_the_leaves_first_read_give_the_shares(void **state)
+{
+	struct made *m = *state;
+	node_id quick = add(m, "quick", 0, 20), slow = add(m, "slow", 0, 70), cut = add_cut(m, 10);
+
+	move(m, "quick", cut, 8); /* of what was cut, so much began as quick */
+	move(m, "slow", cut, 2);
+	move(m, "quick", slow, 12); /* and so much was slow when it was read again */
+	profile_balance(m->profile);
+	assert_int_equal(self(m, quick), 40);
+	assert_int_equal(self(m, slow), 60);
+	assert_int_equal(self(m, cut), 0);
+	assert_true(m->profile->stats.lean > 0.19 && m->profile->stats.lean < 0.21);
+}
+
+static void a_leaf_that_left_no_whole_stack_stays_cut(void **state)
+{
+	struct made *m = *state;
+	node_id slow = add(m, "slow", 0, 60), cut = add_cut(m, 40);
+
+	move(m, "never whole", cut, 30);
+	move(m, "slow", cut, 10);
+	profile_balance(m->profile);
+	assert_int_equal(self(m, slow), 70);
+	assert_int_equal(self(m, cut), 30);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -178,6 +221,8 @@ int main(void)
 		TEST(lines_of_one_function_share_its_weight_and_keep_their_proportions),
 		TEST(many_small_nodes_lose_nothing_by_rounding),
 		TEST(balancing_twice_is_balancing_once),
+		TEST(without_pauses_the_leaves_first_read_give_the_shares),
+		TEST(a_leaf_that_left_no_whole_stack_stays_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
