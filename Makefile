@@ -1,6 +1,6 @@
 # cspy's build. `make help` lists the targets.
 #
-# Source files are found by name: a new src/sink_NAME.c, src/cmd_NAME.c, runtimes/NAME/ or
+# Source files are found by name: a new src/sink_NAME.c, src/cmd_NAME.c, src/view_NAME.c, runtimes/NAME/ or
 # runtimes/NAME/layouts/VERSION.inc needs no line here.
 
 VERSION := 0.1.0
@@ -17,7 +17,7 @@ STATIC        ?=
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
 
-PACKAGES := libelf libdw jansson libxxhash capstone
+PACKAGES := libelf libdw jansson libxxhash capstone ncursesw
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -37,9 +37,11 @@ SOURCES      := $(sort $(wildcard src/*.c src/*.S runtimes/*/*.c))
 RUNTIMES     := $(sort $(foreach f,$(wildcard runtimes/*/*.c),$(notdir $(patsubst %/,%,$(dir $(f))))))
 SINKS        := $(call names,src/sink_,.c,$(wildcard src/sink_*.c))
 COMMANDS     := $(call names,src/cmd_,.c,$(wildcard src/cmd_*.c))
+VIEWS        := $(call names,src/view_,.c,$(wildcard src/view_*.c))
 LAYOUT_NAMES := $(call names,runtimes/,/layouts,$(wildcard runtimes/*/layouts))
 
-TABLES    := $(GEN)/runtime_table.c $(GEN)/sink_table.c $(GEN)/command_table.c
+TABLES    := $(GEN)/runtime_table.c $(GEN)/sink_table.c $(GEN)/command_table.c \
+		$(GEN)/view_table.c
 GENERATED := $(TABLES) $(LAYOUT_NAMES:%=$(GEN)/%_layouts.inc)
 
 LIB_OBJECTS  := $(patsubst %,$(OBJ)/%.o,$(basename $(filter-out src/main.c,$(SOURCES)))) \
@@ -133,6 +135,9 @@ $(GEN)/sink_table.c: FORCE
 
 $(GEN)/command_table.c: FORCE
 	$(call table,command.h,command,command,$(COMMANDS))
+
+$(GEN)/view_table.c: FORCE
+	$(call table,cspy/view.h,view_ops,view,$(VIEWS))
 
 # Rows in version order; the compiler finds "layouts/X.Y.inc" from runtimes/NAME.
 $(GEN)/%_layouts.inc: FORCE
@@ -294,6 +299,11 @@ $(BUILD)/tools/%: $(OBJ)/tools/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 bench: all ## cspy beside its peers, in one run
 	@tools/setup bench
 	@CSPY=$(abspath $(BUILD)/cspy) bench/run
+
+.PHONY: bench-top
+bench-top: all ## what the live view costs, beside py-spy's
+	@tools/setup bench
+	@CSPY=$(abspath $(BUILD)/cspy) bench/top
 
 # ---- Cleaning ---------------------------------------------------------------------------------
 

@@ -6,24 +6,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "advice.h"
 #include "command.h"
 #include "launch.h"
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
-#include "recorder.h"
+#include "sampling.h"
 #include "stats.h"
-
-enum { RUNTIMES_BYTES = 200 }; /* of their names in titles; those beyond are left out */
 
 /* Everything that one recording needs; nothing outlives it. */
 struct record {
 	struct record_options o;
 	pid_t child;
 	char *path, *stats_path;
-	struct strings *strings;
-	struct frames *frames;
 	struct profile *profile;
 	struct session session;
 	struct recorder recorder;
@@ -145,43 +140,6 @@ static int write_stats(struct record *r)
 
 /* ---- While it runs ---- */
 
-static void set_text(char **at, const char *text)
-{
-	free(*at);
-	*at = xstrdup(text);
-}
-
-/* Each runtime is named once. */
-static void add_runtime(struct record *r, const struct rt_about *a)
-{
-	CLEANUP(cleanup_free) char *one = NULL;
-	char *all;
-
-	if (!a->name[0])
-		return;
-	one = xasprintf("%s %s%s%s", a->name, a->version, *a->flavour ? ", " : "", a->flavour);
-	if (strstr(r->profile->runtime, one) || strlen(r->profile->runtime) > RUNTIMES_BYTES)
-		return;
-	all = xasprintf("%s%s%s", r->profile->runtime, *r->profile->runtime ? "; " : "", one);
-	free(r->profile->runtime);
-	r->profile->runtime = all;
-}
-
-/* For titles and metadata; before the target is gone. */
-static void describe(struct record *r)
-{
-	const struct recorder *rec = &r->recorder;
-	char text[4096];
-
-	if (rec->root.target && !*r->profile->command) {
-		target_cmdline(rec->root.target, text, sizeof(text));
-		set_text(&r->profile->command, text);
-	}
-	add_runtime(r, &rec->root.about);
-	for (size_t i = 0; r->o.subprocesses && i < rec->children.count; i++)
-		add_runtime(r, &rec->children.list[i]->about);
-}
-
 static void draw_progress(struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
@@ -215,12 +173,12 @@ static void sample(struct record *r)
 {
 	enum recorder_event event = RECORDER_PROGRESS;
 
-	describe(r);
+	sampling_describe(r->profile, &r->recorder);
 	while (event != RECORDER_ENDED) {
 		event = recorder_next(&r->recorder);
 		if (event == RECORDER_SNAPSHOT)
 			snapshot(r);
-		describe(r);
+		sampling_describe(r->profile, &r->recorder);
 		if (event != RECORDER_ENDED)
 			draw_progress(r);
 	}
@@ -319,23 +277,9 @@ static void summarise(struct record *r)
 /* Nothing was ever read: there is nothing to write, only to explain. */
 static int explain(struct record *r, struct err e)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
-	int code;
+	struct advice a;
 
-	advice_find_facts(r->recorder.root.pid, &facts);
-	advice_attach(&facts, e, r->recorder.root.why, &a);
-	if (r->child) {
-		code = launch_status(r->child, e.code == ERR_GONE);
-		if (code > 0 || (code == 0 && a.exit_code == EXIT_GONE))
-			a.exit_code = (enum exit_code)code;
-		if (code >= 0)
-			snprintf(a.text, sizeof(a.text),
-				 "%.200s: it ended (exit code %d) before an interpreter was found in it", r->o.argv[0],
-				 code);
-		else
-			snprintf(a.hint, sizeof(a.hint), "process %d is still running", (int)r->child);
-	}
+	sampling_explain(&r->recorder, e, r->child, r->child ? r->o.argv[0] : "", &a);
 	progress_clear(&r->progress);
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -368,7 +312,7 @@ static int finish(struct record *r)
 
 static int start_child(struct record *r)
 {
-	struct launch_options o = { r->o.argv, &r->session.saved, r->o.as_root };
+	struct launch_options o = { .argv = r->o.argv, .signals = &r->session.saved, .as_root = r->o.as_root };
 	struct err e = launch_start(&o, &r->child);
 
 	if (failed(e)) {
@@ -383,11 +327,9 @@ static int start_child(struct record *r)
 
 static int check_process(struct record *r)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
+	struct advice a;
 
-	advice_find_facts(r->o.pid, &facts);
-	if (!advice_hopeless(&facts, &a))
+	if (!sampling_hopeless(r->o.pid, &a))
 		return EXIT_OK;
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -414,23 +356,6 @@ static struct recorder_options recorder_options(const struct record *r)
 	};
 }
 
-static void new_profile(struct record *r)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	r->strings = strings_new();
-	r->frames = frames_new(r->strings);
-	r->profile = profile_new(r->frames);
-	r->profile->keep_runs = r->o.sink->needs_runs;
-	r->profile->interval_ns = (uint64_t)(1e9 / r->o.rate);
-	r->profile->start_ns = clock_now();
-	r->profile->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-	r->profile->pid = r->o.pid;
-	r->profile->stats.rate_wanted = r->o.rate;
-	set_text(&r->profile->mode, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
-}
-
 static int record(struct record *r)
 {
 	struct recorder_options o;
@@ -448,7 +373,8 @@ static int record(struct record *r)
 		code = start_child(r);
 	if (code != EXIT_OK)
 		return code;
-	new_profile(r);
+	r->profile = sampling_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
+	r->profile->keep_runs = r->o.sink->needs_runs;
 	progress_init(&r->progress, r->o.quiet, r->child != 0);
 	o = recorder_options(r);
 	e = recorder_open(&r->recorder, &o, &r->session, r->profile, r->o.pid);
@@ -470,7 +396,7 @@ static void print_help(const struct command *self)
 
 static int record_run(const struct command *self, int argc, char **argv)
 {
-	struct record r = { .session = { .signals = -1, .pidfd = -1 } };
+	struct record r = { .session = { .signals = -1, .pidfd = -1, .keys = -1 } };
 	struct advice a;
 	int code;
 
@@ -491,9 +417,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 	recorder_close(&r.recorder);
 	if (r.session.signals >= 0)
 		session_close(&r.session);
-	profile_free(r.profile);
-	frames_free(r.frames);
-	strings_free(r.strings);
+	sampling_profile_free(r.profile);
 	free(r.path);
 	free(r.stats_path);
 	return code;

@@ -51,6 +51,16 @@ static bool become_caller_of_sudo(void)
 	return true;
 }
 
+/* Only what is the terminal: a file or a pipe that the user chose stays. */
+static void leave_terminal(void)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (isatty(fd))
+			dup2(nothing, fd);
+}
+
 static void become_program(const struct launch_options *o, int report)
 {
 	struct failure f = { 0, false };
@@ -59,6 +69,8 @@ static void become_program(const struct launch_options *o, int report)
 	if (!o->as_root && !become_caller_of_sudo()) {
 		f = (struct failure){ errno, true };
 	} else {
+		if (o->quiet)
+			leave_terminal();
 		sigprocmask(SIG_SETMASK, o->signals, NULL);
 		execvp(o->argv[0], o->argv);
 		f.os = errno;

@@ -31,7 +31,7 @@ static const struct {
 	{ "-C", "to follow children, use -s (--subprocesses)" },
 	{ "--mode", "use -i for all threads (wall time), -g for the lock's holder only" },
 	{ "--flamegraph", "to choose the format, use -f flamegraph" },
-	{ "--realtime", "to follow a program while it runs, record for a short time: -d 5" },
+	{ "--realtime", "to follow a program while it runs: cspy top -p PID" },
 };
 
 static void wrong(struct options_rest *ret, const char *hint, const char *fmt, ...)

@@ -58,6 +58,7 @@ struct err recorder_open(struct recorder *r, const struct recorder_options *o, s
 		.profile = p,
 		.next_ns = UINT64_MAX,
 		.end_ns = UINT64_MAX,
+		.wake_ns = UINT64_MAX,
 	};
 	watch_init(&r->root, &r->watch_options, p, pid, now);
 	session_watch(s, pid);
@@ -105,14 +106,40 @@ static void fill_stats(struct recorder *r)
 	s->processes = (r->root.about.name[0] != 0) + (r->options.subprocesses ? r->children.attached : 0);
 }
 
-static void settle(struct recorder *r)
+void recorder_settle(struct recorder *r)
 {
 	fill_stats(r);
 	if (r->root.sampler)
 		sampler_settle(r->root.sampler);
 	if (r->options.subprocesses)
 		children_settle(&r->children);
+}
+
+static void settle(struct recorder *r)
+{
+	recorder_settle(r);
 	profile_balance(r->profile);
+}
+
+void recorder_count(struct recorder *r, bool idle, bool lock_only)
+{
+	r->options.sampler.idle = idle;
+	r->options.sampler.lock_only = lock_only;
+	r->watch_options.sampler = r->options.sampler; /* of those that will be attached */
+	if (r->root.sampler)
+		sampler_count(r->root.sampler, idle, lock_only);
+}
+
+void recorder_pause(struct recorder *r, bool paused)
+{
+	uint64_t now = clock_now();
+
+	r->paused = paused;
+	if (paused || r->next_ns == UINT64_MAX)
+		return;
+	/* The looks that were left out were not late. */
+	ticker_init(&r->ticker, r->ticker.interval_ns, now);
+	r->next_ns = now;
 }
 
 static enum recorder_event ended(struct recorder *r, enum recorder_end how)
@@ -186,6 +213,12 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	case SESSION_SNAPSHOT:
 		settle(r);
 		return RECORDER_SNAPSHOT;
+	case SESSION_KEY:
+		return RECORDER_KEY;
+	case SESSION_RESIZE:
+		return RECORDER_RESIZE;
+	case SESSION_SUSPEND:
+		return RECORDER_SUSPEND;
 	case SESSION_INTERRUPT:
 		/* A child in the foreground got it, too: its last words belong to the profile. The second one
 		 * ends it. */
@@ -199,6 +232,12 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	}
 }
 
+/* Only looks can wait: a program that is starting is to be caught from its first moment on. */
+static uint64_t look_ns(const struct recorder *r)
+{
+	return r->paused ? UINT64_MAX : r->next_ns;
+}
+
 static uint64_t root_try_ns(const struct recorder *r)
 {
 	return r->root.sampler ? UINT64_MAX : r->root.try_ns;
@@ -206,10 +245,11 @@ static uint64_t root_try_ns(const struct recorder *r)
 
 static uint64_t soonest(const struct recorder *r)
 {
-	uint64_t at = r->next_ns;
+	uint64_t at = look_ns(r);
 
 	at = r->house_ns < at ? r->house_ns : at;
 	at = r->end_ns < at ? r->end_ns : at;
+	at = r->wake_ns < at ? r->wake_ns : at;
 	at = root_try_ns(r) < at ? root_try_ns(r) : at;
 	return r->options.subprocesses && r->children.next_ns < at ? r->children.next_ns : at;
 }
@@ -217,7 +257,7 @@ static uint64_t soonest(const struct recorder *r)
 /* False: the recording has ended. */
 static bool do_what_is_due(struct recorder *r, uint64_t now)
 {
-	if (now >= r->next_ns && look(r, now) == RECORDER_ENDED)
+	if (now >= look_ns(r) && look(r, now) == RECORDER_ENDED)
 		return false;
 	if (now >= root_try_ns(r) && try_root(r, now) == RECORDER_ENDED)
 		return false;
@@ -246,6 +286,8 @@ enum recorder_event recorder_next(struct recorder *r)
 				return ended(r, RECORDER_END_EXITED);
 			return RECORDER_PROGRESS;
 		}
+		if (now >= r->wake_ns)
+			return RECORDER_PROGRESS;
 	}
 }
 

@@ -14,9 +14,12 @@ struct recorder_options {
 };
 
 enum recorder_event {
-	RECORDER_PROGRESS, /* a quarter of a second has passed */
+	RECORDER_PROGRESS, /* a quarter of a second has passed, or .wake_ns */
 	RECORDER_SNAPSHOT, /* wanted now; the profile is settled */
 	RECORDER_ENDED,	   /* see .end */
+	RECORDER_KEY,	   /* as the session's events of these names */
+	RECORDER_RESIZE,
+	RECORDER_SUSPEND,
 };
 
 enum recorder_end {
@@ -37,11 +40,13 @@ struct recorder {
 	struct ticker ticker;
 	uint64_t next_ns;    /* the next look; UINT64_MAX: nothing is attached */
 	uint64_t end_ns;     /* UINT64_MAX: none */
+	uint64_t wake_ns;    /* the caller's: when recorder_next() shall return at the latest; UINT64_MAX: never */
 	uint64_t house_ns;   /* the next look at what changes seldom */
 	uint64_t started_ns; /* first attached; 0: not yet */
 	uint64_t cpu_ns;     /* own CPU time at that moment */
 	double held_back;
 	bool interrupted; /* typed at the terminal; the child got it, too */
+	bool paused;	  /* nothing is looked at */
 	enum recorder_end end;
 };
 
@@ -55,6 +60,12 @@ MUST_CHECK struct err recorder_open(struct recorder *r, const struct recorder_op
  * complete. */
 enum recorder_event recorder_next(struct recorder *r);
 uint64_t recorder_elapsed(const struct recorder *r); /* ns since the first look; 0 before it */
+/* Which threads count from now on; see sampler_options. */
+void recorder_count(struct recorder *r, bool idle, bool lock_only);
+/* While paused, the process is not looked at, and only its end is noticed. */
+void recorder_pause(struct recorder *r, bool paused);
+/* Its statistics, and all that is pending in the profile, as of now. */
+void recorder_settle(struct recorder *r);
 /* A process that is attached now: the one that was asked for, or one of its children; NULL: none is. */
 const struct watch *recorder_watched(const struct recorder *r);
 void recorder_close(struct recorder *r);

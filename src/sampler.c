@@ -33,6 +33,8 @@ enum { LIFE_SHARE = 16 };
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
 static const uint64_t LOST_NS = 300 * 1000 * 1000;
+/* Between two notes of what threads do that are not counted. */
+static const uint64_t NOTE_NS = 100 * 1000 * 1000;
 
 struct pending {
 	uint64_t when_ns, codes;
@@ -60,6 +62,7 @@ struct sampler {
 	uint64_t since_ns;   /* attached */
 	uint64_t settled_ns;
 	uint64_t good_ns;	   /* the last look that had a stack */
+	uint64_t noted_ns;	   /* the last look for which sampler_options.last held */
 	clockid_t cpu_clock;	   /* of the target */
 	bool fair;		   /* the coin's word for this look */
 	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
@@ -115,6 +118,17 @@ void sampler_free(struct sampler *s)
 void sampler_about(struct sampler *s, struct rt_about *ret)
 {
 	s->ops->about(s->instance, ret);
+}
+
+void sampler_count(struct sampler *s, bool idle, bool lock_only)
+{
+	s->options.idle = idle;
+	s->options.lock_only = lock_only;
+}
+
+bool sampler_lock_at(const struct sampler *s, raddr_t at)
+{
+	return s->ops->lock_at && s->ops->lock_at(s->instance, at);
 }
 
 uint64_t sampler_min_interval(const struct sampler *s)
@@ -406,20 +420,51 @@ static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
 	return false;
 }
 
+/* What the runtime's memory says of a thread, whether its stack is counted or not. */
+static void note_state(struct profile_thread *th, const struct raw_stack *stack, struct profile_looks *any)
+{
+	bool held = stack->state == RT_RUNNING, wanted = stack->state == RT_WANT_LOCK;
+
+	th->looks.seen++;
+	th->looks.held += held;
+	th->looks.wanted += wanted;
+	th->looks.gc += stack->gc;
+	any->seen = 1;
+	any->held |= held;
+	any->wanted |= wanted;
+	any->gc |= stack->gc;
+}
+
+static void count_looks(struct profile_looks *all, const struct profile_looks *any)
+{
+	all->seen += any->seen;
+	all->held += any->held;
+	all->wanted += any->wanted;
+	all->gc += any->gc;
+}
+
 static void count_all(struct sampler *s, uint64_t now_ns)
 {
+	struct profile_looks any = { 0 };
+	bool note = s->options.last && now_ns - s->noted_ns >= NOTE_NS;
+
+	if (note)
+		s->noted_ns = now_ns;
 	activity_begin(&s->activity, now_ns, s->stacks.count);
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 		struct seen_thread *seen;
 		node_id node = 0;
+		bool wanted;
 		size_t skip = 0;
 		struct err e = stack->err;
 
 		if (!failed(e) && !stack->count)
 			continue;
 		seen = seen_thread(s, i);
-		if (!is_wanted(s, i, seen))
+		note_state(&s->profile->threads[seen->thread], stack, &any);
+		wanted = is_wanted(s, i, seen);
+		if (!wanted && !note)
 			continue;
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
 			e = name_stack(s, stack, seen->root, &skip, &node);
@@ -429,6 +474,10 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			skip = 1;
 			e = OK;
 		}
+		if (!failed(e))
+			s->profile->threads[seen->thread].last = node;
+		if (!wanted)
+			continue;
 		if (failed(e))
 			s->profile->stats.failed[e.code]++;
 		else
@@ -438,6 +487,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (s->pending_count == PENDING_MAX)
 			settle(s, now_ns);
 	}
+	count_looks(&s->profile->looks, &any);
 }
 
 /* Frames that were not seen before are named while their thread is still: later their code may be gone. False: a code

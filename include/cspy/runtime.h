@@ -135,6 +135,10 @@ struct runtime_ops {
 	/* COLD, optional, for dump on a paused target: the frame's local variables. */
 	struct err (*locals)(void *instance, struct target *t, const struct raw_frame *frame, rt_local_fn *fn,
 			     void *arg);
+
+	/* Optional: is this address, which a thread waits at, part of the interpreter's lock? For runtimes whose
+	 * memory does not tell RT_WANT_LOCK. */
+	bool (*lock_at)(void *instance, raddr_t at);
 };
 
 /* Generated from the folders in runtimes/; NULL-terminated. */

@@ -32,6 +32,7 @@ struct sampler_options {
 	bool threads;	    /* -t: the thread is a frame at the root */
 	bool function_only; /* -F */
 	size_t depth;	    /* frames kept of one stack */
+	bool last;	    /* note the stacks of threads that are not counted, too, a few times a second */
 	node_id root;	    /* of the profile, below which all stacks hang: a process's own frame, or 0 */
 };
 
@@ -48,5 +49,9 @@ void sampler_settle(struct sampler *s);
 /* How long to wait at least until the next look, so that the budget holds (PAUSE_BUDGET only). */
 uint64_t sampler_min_interval(const struct sampler *s);
 void sampler_about(struct sampler *s, struct rt_about *ret);
+/* From the next look on; see sampler_options. */
+void sampler_count(struct sampler *s, bool idle, bool lock_only);
+/* Is this address, which a thread waits at, part of the interpreter's lock? False also when it is not known. */
+bool sampler_lock_at(const struct sampler *s, raddr_t at);
 
 #endif

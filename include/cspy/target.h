@@ -34,6 +34,32 @@ enum thread_state {
 	THREAD_DEAD,	/* zombie, dead or no such thread */
 };
 
+/* Why a thread does not run. */
+enum thread_wait {
+	WAIT_UNKNOWN, /* the kernel does not tell */
+	WAIT_NONE,    /* it runs */
+	WAIT_FUTEX,   /* a lock, a condition, a thread: .at says which */
+	WAIT_EPOLL,
+	WAIT_POLL,
+	WAIT_READ,
+	WAIT_WRITE,
+	WAIT_ACCEPT,
+	WAIT_CONNECT,
+	WAIT_SLEEP,
+	WAIT_CHILD,
+	WAIT_SIGNAL,
+	WAIT_FILE, /* a file's lock or its way to the disk */
+	WAIT_IO,   /* a completion queue */
+	WAIT_OTHER,
+	WAIT_FAULT, /* a page */
+	WAIT_KINDS,
+};
+
+struct thread_wait_info {
+	enum thread_wait kind;
+	raddr_t at; /* WAIT_FUTEX: the address that it waits at; else 0 */
+};
+
 struct thread {
 	pid_t tid;     /* as cspy sees it */
 	pid_t ns_tid;  /* as the target sees it, in its own pid namespace */
@@ -67,6 +93,12 @@ MUST_CHECK struct err target_alive(struct target *t);
 /* By the id that the target's own memory holds; NULL when no such thread is listed (refresh, then ask again). */
 struct thread *target_thread(struct target *t, pid_t ns_tid);
 enum thread_state target_thread_state(struct target *t, struct thread *th);
+/* By the system call that it is in (some 5 us). */
+struct thread_wait_info target_thread_wait(struct target *t, pid_t tid);
+/* "futex", "read", ... by enum thread_wait; NULL-terminated. */
+const char *const *target_wait_names(void);
+/* CPU time that a thread, or with tid 0 the whole process, has used, in ns; 0 when it can't be read. */
+uint64_t target_cpu(struct target *t, pid_t tid);
 /* comm of a thread; "" when it can't be read. */
 void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap);
 /*
