@@ -251,6 +251,8 @@ static const char *why_empty(const struct record *r)
 	if (s->idle)
 		return r->o.gil ? "no thread held the lock (-i counts those that wait)"
 				: "all threads were idle all the time (-i counts them)";
+	if (r->o.native)
+		return "no thread ran (a sleeping one is not stopped, and has no native stack)";
 	return r->o.gil ? "no thread held the lock" : "no thread ran code of the interpreter";
 }
 

@@ -36,6 +36,7 @@ struct pending {
 	uint64_t when_ns, codes;
 	uint32_t thread;
 	node_id node, root;
+	uint32_t weight;
 	bool fair, cut;
 };
 
@@ -144,11 +145,10 @@ static uint64_t cpu_time(const struct sampler *s)
 static struct err hold(struct sampler *s)
 {
 	pid_t ns_tids[PAUSE_THREADS];
-	size_t n;
-	struct err e = s->ops->mutators(s->instance, s->target, ns_tids, PAUSE_THREADS, &n);
+	size_t first = merger_wants(&s->merger, s->target, &s->stacks, ns_tids), n = 0;
+	struct err e = s->ops->mutators(s->instance, s->target, &ns_tids[first], PAUSE_THREADS - first, &n);
 
-	if (!failed(e))
-		n = merger_wants(&s->merger, s->target, &s->stacks, ns_tids, n, PAUSE_THREADS / 2);
+	n += first;
 	if (!failed(e))
 		e = pause_hold(&s->pause, s->target, ns_tids, n);
 	if (failed(e)) {
@@ -351,6 +351,7 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 		.thread = seen->thread,
 		.node = node,
 		.root = seen->root,
+		.weight = stack->weight ? stack->weight : 1,
 		.fair = s->fair,
 		.cut = skip || stack->cut,
 	};
@@ -375,7 +376,7 @@ static void settle(struct sampler *s, uint64_t now_ns)
 			s->profile->stats.reused++;
 		}
 		s->profile->stats.cut += p->cut;
-		profile_add(s->profile, p->node, p->fair, 1);
+		profile_add(s->profile, p->node, p->fair, p->weight);
 		if (s->profile->keep_runs)
 			profile_run(s->profile, p->thread, p->node, p->when_ns);
 	}

@@ -30,6 +30,7 @@ struct raw_stack {
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
+	uint32_t weight; /* of that many running threads only this one was looked at; 0: it stands for itself */
 	uint32_t agreed; /* rt_look.twice: frames from the root on that the second read showed again */
 	uint64_t codes;	 /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
 	struct err err;	 /* why this thread has no stack; others are unaffected */
