@@ -17,7 +17,7 @@ STATIC        ?=
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
 
-PACKAGES := libelf libdw jansson libxxhash capstone ncursesw
+PACKAGES := libelf libdw jansson libxxhash capstone ncursesw liblzma
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -65,7 +65,7 @@ WARNINGS := -Wall -Wextra -Werror
 INCLUDES  = -Iinclude -I$(GEN) -I$(<D)
 DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"' $(if $(STATIC),-DCSPY_STATIC)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS       := $(shell pkg-config $(if $(STATIC),--static) --libs $(PACKAGES) 2>/dev/null) -lm
+LIBS       := $(shell pkg-config $(if $(STATIC),--static) --libs $(PACKAGES) 2>/dev/null) -liberty -lm
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) $(SANITIZER) $(CPPFLAGS) $(CFLAGS)

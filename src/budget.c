@@ -37,7 +37,7 @@ bool budget_coin(struct budget *b, uint64_t now_ns)
 	double allowed, chance;
 
 	if (b->mode != PAUSE_BUDGET)
-		return b->mode == PAUSE_ALWAYS;
+		return b->mode != PAUSE_NEVER;
 	learn_interval(b, now_ns);
 	allowed = b->share * (double)(now_ns - b->start_ns) + CREDIT_NS;
 	if ((double)b->spent_ns > allowed)
@@ -54,6 +54,8 @@ void budget_spent(struct budget *b, uint64_t held_ns)
 
 uint64_t budget_min_interval(const struct budget *b)
 {
+	if (b->mode == PAUSE_EACH)
+		return b->share > 0 ? (uint64_t)((b->cost_ns + AFTERWARDS_NS) / b->share) : 0;
 	/* Half as much again as the pauses may take: 2,000 looks a second at 1 %. */
 	return b->mode == PAUSE_BUDGET && b->share > 0 ? (uint64_t)(READ_NS / (b->share / 2)) : 0;
 }

@@ -241,6 +241,8 @@ static const char *why_empty(const struct record *r)
 	if (s->idle)
 		return r->o.gil ? "no thread held the lock (-i counts those that wait)"
 				: "all threads were idle all the time (-i counts them)";
+	if (r->o.native)
+		return "no thread ran (a sleeping one is not stopped, and has no native stack)";
 	return r->o.gil ? "no thread held the lock" : "no thread ran code of the interpreter";
 }
 
@@ -342,8 +344,10 @@ static struct recorder_options recorder_options(const struct record *r)
 	return (struct recorder_options){
 		.sampler = { .pause = o->blocking      ? PAUSE_ALWAYS
 				      : o->nonblocking ? PAUSE_NEVER
+				      : o->native      ? PAUSE_EACH
 						       : PAUSE_BUDGET,
 			     .max_pause = o->max_pause,
+			     .native = o->native,
 			     .idle = o->idle,
 			     .lock_only = o->gil,
 			     .threads = o->threads,

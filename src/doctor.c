@@ -108,7 +108,7 @@ static bool check_runtime(struct diagnosis *d, struct target *t, const struct ad
 	raddr_t at;
 	char why[256] = "";
 	void *instance;
-	struct err e = runtimes_find(t, why, sizeof(why), &ops, &instance, &at);
+	struct err e = runtimes_find(t, false, why, sizeof(why), &ops, &instance, &at);
 
 	if (failed(e)) {
 		struct advice a = { 0 };

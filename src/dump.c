@@ -335,7 +335,7 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap, struct dump **ret)
 {
 	struct look l = { .target = t };
-	struct err e = runtimes_attach(t, why, cap, &l.ops, &l.instance);
+	struct err e = runtimes_attach(t, false, why, cap, &l.ops, &l.instance);
 
 	if (failed(e))
 		return e;

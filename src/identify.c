@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "identify.h"
+#include "merge.h"
 
 enum { STACKS_MAX = 1 << 20, NAMES_MAX = 1 << 20 };
 
@@ -20,15 +21,22 @@ void identifier_init(struct identifier *x, struct profile *p, const struct runti
 {
 	*x = (struct identifier){
 		.profile = p,
-		.ops = ops,
-		.instance = instance,
+		.ops = { ops },
+		.instance = { instance },
 		.target = t,
 		.function_only = function_only,
 		.cut = mark_frame(p, "[cut]"),
 		.deep = mark_frame(p, "[deeper]"),
+		.lost = mark_frame(p, "[lost]"),
 	};
 	map64_init(&x->stacks, STACKS_MAX);
 	map64_init(&x->names, NAMES_MAX);
+}
+
+void identifier_add_native(struct identifier *x, const struct runtime_ops *ops, void *instance)
+{
+	x->ops[OWNER_NATIVE] = ops;
+	x->instance[OWNER_NATIVE] = instance;
 }
 
 void identifier_free(struct identifier *x)
@@ -54,7 +62,7 @@ static struct err name_frame(struct identifier *x, const struct raw_frame *f, fr
 		*ret = (frame_id)*known;
 		return OK;
 	}
-	e = x->ops->resolve(x->instance, x->target, f, frames_strings(x->profile->frames), &info);
+	e = x->ops[f->owner]->resolve(x->instance[f->owner], x->target, f, frames_strings(x->profile->frames), &info);
 	if (failed(e))
 		return e;
 	if (x->function_only)
@@ -66,12 +74,14 @@ static struct err name_frame(struct identifier *x, const struct raw_frame *f, fr
 	return OK;
 }
 
-static struct err make_node(struct identifier *x, const struct raw_frame *frames, size_t n, bool deep, bool cut,
-			    node_id root, node_id *ret)
+static struct err make_node(struct identifier *x, const struct raw_frame *frames, const struct raw_stack *stack,
+			    size_t skip, node_id root, node_id *ret)
 {
-	node_id node = deep ? profile_child(x->profile, root, x->deep) : root;
+	node_id node = root;
 
-	for (size_t i = n; i-- > 0;) {
+	if (stack->deep || stack->lost)
+		node = profile_child(x->profile, root, stack->deep ? x->deep : x->lost);
+	for (size_t i = stack->count; i-- > skip;) {
 		frame_id id;
 		struct err e = name_frame(x, &frames[i], &id);
 
@@ -80,14 +90,14 @@ static struct err make_node(struct identifier *x, const struct raw_frame *frames
 		if (id) /* 0: the interpreter's own, not to be shown */
 			node = profile_child(x->profile, node, id);
 	}
-	*ret = cut ? profile_child(x->profile, node, x->cut) : node;
+	*ret = skip || stack->cut ? profile_child(x->profile, node, x->cut) : node;
 	return OK;
 }
 
 static uint64_t stack_hash(const struct raw_stacks *all, const struct raw_stack *stack, size_t skip, node_id root)
 {
 	const struct raw_frame *frames = &all->frames[stack->first];
-	uint64_t h = hash_step(root + 1, (skip || stack->cut ? 2 : 0) + stack->deep);
+	uint64_t h = hash_step(root + 1, (skip || stack->cut ? 4 : 0) + (stack->lost ? 2 : 0) + stack->deep);
 
 	for (size_t i = skip; i < stack->count; i++)
 		h = hash_step(h, frame_hash(&frames[i]));
@@ -115,8 +125,7 @@ struct err identify(struct identifier *x, const struct raw_stacks *all, const st
 		*ret = (node_id)(*known - STORED);
 		return OK;
 	}
-	e = make_node(x, &all->frames[stack->first + skip], stack->count - skip, stack->deep, skip || stack->cut, root,
-		      ret);
+	e = make_node(x, &all->frames[stack->first], stack, skip, root, ret);
 	if (!failed(e))
 		*map64_put(&x->stacks, h, &fresh) = *ret + STORED;
 	return e;

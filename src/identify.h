@@ -8,17 +8,20 @@
 
 struct identifier {
 	struct profile *profile;
-	const struct runtime_ops *ops;
-	void *instance;
+	/* By the frame's owner: the interpreter's plugin, and that of native frames where there are any. */
+	const struct runtime_ops *ops[2];
+	void *instance[2];
 	struct target *target;
 	bool function_only;
 	struct map64 stacks; /* hash of a root and frames -> node that is true */
 	struct map64 names;  /* hash of a raw frame -> frame id */
-	frame_id cut, deep;
+	frame_id cut, deep, lost;
 };
 
 void identifier_init(struct identifier *x, struct profile *p, const struct runtime_ops *ops, void *instance,
 		     struct target *t, bool function_only);
+/* Who names native frames in merged stacks (merge.h). */
+void identifier_add_native(struct identifier *x, const struct runtime_ops *ops, void *instance);
 void identifier_free(struct identifier *x);
 /*
  * A look-up and nothing else: was this whole stack seen before, and is it true? Either because it is sure now, or

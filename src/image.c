@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cspy/image.h"
+#include "image_elf.h"
 
 enum {
 	SEGMENTS_MAX = 128,
@@ -127,6 +128,11 @@ void image_close(struct image *img)
 const char *image_name(const struct image *img)
 {
 	return img->name;
+}
+
+Elf *image_elf(struct image *img)
+{
+	return img->elf;
 }
 
 static bool find_in_table(struct image *img, Elf_Scn *scn, const char *name, struct image_sym *ret)

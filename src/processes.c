@@ -36,7 +36,7 @@ static struct err describe(pid_t pid, struct process *p)
 		return e;
 	}
 	p->ns_pid = t->ns_pid;
-	e = runtimes_attach(t, p->why, sizeof(p->why), &ops, &instance);
+	e = runtimes_attach(t, false, p->why, sizeof(p->why), &ops, &instance);
 	if (!failed(e)) {
 		ops->about(instance, &p->about);
 		ops->detach(instance);

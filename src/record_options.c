@@ -14,6 +14,8 @@ const struct option_row record_rows[] = {
 	{ "duration", 'd', OPTION_DURATION, AT(duration_ns), "TIME",
 	  "30, 30s, 2m, 1h; default: until Ctrl-C or its end" },
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 10k; default: 100" },
+	{ "native", 'n', OPTION_FLAG, AT(native), NULL,
+	  "native frames, too; any process, with an interpreter or without" },
 	{ "idle", 'i', OPTION_FLAG, AT(idle), NULL, "count threads that wait or sleep, too" },
 	{ "gil", 'g', OPTION_FLAG, AT(gil), NULL, "count only the thread that holds the interpreter's lock" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to write" },
@@ -136,6 +138,9 @@ static bool choose_target(struct record_options *o, const struct options_rest *r
 	o->argv = rest->command;
 	if (o->blocking && o->nonblocking)
 		return refuse(a, "", "--blocking and --nonblocking exclude each other");
+	if (o->native && o->nonblocking)
+		return refuse(a, "leave one of them out",
+			      "--native and --nonblocking: a thread's registers can be read only while it is stopped");
 	return true;
 }
 

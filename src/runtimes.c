@@ -5,7 +5,7 @@
 #include "runtimes.h"
 
 /* Offer one mapped file to every plugin. A plugin that knows it but can't attach leaves its reason in `why`. */
-static struct err offer(struct target *t, const struct mapping *m, char *why, size_t cap,
+static struct err offer(struct target *t, const struct mapping *m, bool fallback, char *why, size_t cap,
 			const struct runtime_ops **ops, void **instance)
 {
 	struct err result = err_at(ERR_UNSUPPORTED, m->start, "looking for an interpreter");
@@ -16,8 +16,11 @@ static struct err offer(struct target *t, const struct mapping *m, char *why, si
 		return result;
 	for (const struct runtime_ops *const *r = runtime_table; *r && failed(result); r++) {
 		char words[256] = "";
-		struct err e = (*r)->attach(t, m, img, words, sizeof(words), instance);
+		struct err e;
 
+		if ((*r)->fallback != fallback)
+			continue;
+		e = (*r)->attach(t, m, img, words, sizeof(words), instance);
 		if (e.code == ERR_UNSUPPORTED)
 			continue;
 		result = e;
@@ -42,21 +45,18 @@ static bool is_first_of_file(const struct maps *maps, size_t i)
 	return true;
 }
 
-struct err runtimes_find(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance,
-			 raddr_t *ret_at)
+static struct err offer_all(struct target *t, bool fallback, char *why, size_t cap, const struct runtime_ops **ops,
+			    void **instance, raddr_t *ret_at)
 {
 	struct err best = err_at(ERR_UNSUPPORTED, 0, "looking for an interpreter");
-	char exe[256];
 
-	target_exe(t, exe, sizeof(exe));
-	snprintf(why, cap, "no interpreter that cspy knows in %s", exe[0] ? exe : "this process");
 	for (size_t i = 0; i < t->maps.count; i++) {
 		struct err e;
 
 		if (!is_first_of_file(&t->maps, i))
 			continue;
 		*ret_at = t->maps.list[i].start;
-		e = offer(t, &t->maps.list[i], why, cap, ops, instance);
+		e = offer(t, &t->maps.list[i], fallback, why, cap, ops, instance);
 		if (!failed(e) || e.code == ERR_GONE)
 			return e;
 		if (e.code != ERR_UNSUPPORTED)
@@ -65,9 +65,31 @@ struct err runtimes_find(struct target *t, char *why, size_t cap, const struct r
 	return best;
 }
 
-struct err runtimes_attach(struct target *t, char *why, size_t cap, const struct runtime_ops **ops, void **instance)
+struct err runtimes_find(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
+			 void **instance, raddr_t *ret_at)
+{
+	char exe[256];
+	struct err e;
+
+	target_exe(t, exe, sizeof(exe));
+	snprintf(why, cap, "no interpreter that cspy knows in %s; -n records native stacks",
+		 exe[0] ? exe : "this process");
+	e = offer_all(t, false, why, cap, ops, instance, ret_at);
+	return e.code == ERR_UNSUPPORTED && any ? offer_all(t, true, why, cap, ops, instance, ret_at) : e;
+}
+
+struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
+			   void **instance)
 {
 	raddr_t at;
 
-	return runtimes_find(t, why, cap, ops, instance, &at);
+	return runtimes_find(t, any, why, cap, ops, instance, &at);
+}
+
+struct err runtimes_attach_native(struct target *t, const struct runtime_ops **ops, void **instance)
+{
+	char why[64];
+	raddr_t at;
+
+	return offer_all(t, true, why, sizeof(why), ops, instance, &at);
 }

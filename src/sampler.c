@@ -9,6 +9,7 @@
 #include "activity.h"
 #include "budget.h"
 #include "identify.h"
+#include "merge.h"
 #include "pause.h"
 #include "proof.h"
 #include "runtimes.h"
@@ -40,6 +41,7 @@ struct pending {
 	uint64_t when_ns, codes;
 	uint32_t thread;
 	node_id node, root;
+	uint32_t weight;
 	bool fair, cut;
 };
 
@@ -55,6 +57,7 @@ struct sampler {
 	struct budget budget;
 	struct proof proof;
 	struct identifier names;
+	struct merger merger;
 	struct activity activity;
 	struct pending pending[PENDING_MAX];
 	size_t pending_count;
@@ -75,7 +78,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 {
 	const struct runtime_ops *ops;
 	void *instance;
-	struct err e = runtimes_attach(t, why, cap, &ops, &instance);
+	struct err e = runtimes_attach(t, o.any, why, cap, &ops, &instance);
 	struct sampler *s;
 	uint64_t now = clock_now();
 
@@ -91,9 +94,13 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	budget_init(&s->budget, o.pause, o.max_pause, now);
 	proof_init(&s->proof, o.pause == PAUSE_NEVER ? PROOF_BY_CALLERS : PROOF_BY_PATH);
 	identifier_init(&s->names, p, ops, instance, t, o.function_only);
+	if (o.native && !ops->fallback &&
+	    !failed(merger_init(&s->merger, t, ops->loops, frames_strings(p->frames), o.depth)))
+		identifier_add_native(&s->names, s->merger.ops, s->merger.instance);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
 	s->since_ns = s->settled_ns = s->good_ns = now;
+	p->stats.native = o.native;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
@@ -110,9 +117,15 @@ void sampler_free(struct sampler *s)
 	raw_stacks_free(&s->stacks);
 	proof_free(&s->proof);
 	identifier_free(&s->names);
+	merger_free(&s->merger);
 	activity_free(&s->activity);
 	s->ops->detach(s->instance);
 	free(s);
+}
+
+bool sampler_is_fallback(const struct sampler *s)
+{
+	return s->ops->fallback;
 }
 
 void sampler_about(struct sampler *s, struct rt_about *ret)
@@ -147,18 +160,21 @@ static uint64_t cpu_time(const struct sampler *s)
 }
 
 /* Hold those that could change a stack now. What can't be held is read as it runs. */
-static void hold(struct sampler *s)
+static struct err hold(struct sampler *s)
 {
 	pid_t ns_tids[PAUSE_THREADS];
-	size_t n;
-	struct err e = s->ops->mutators(s->instance, s->target, ns_tids, PAUSE_THREADS, &n);
+	size_t first = merger_wants(&s->merger, s->target, &s->stacks, ns_tids), n = 0;
+	struct err e = s->ops->mutators(s->instance, s->target, &ns_tids[first], PAUSE_THREADS - first, &n);
 
+	n += first;
 	if (!failed(e))
 		e = pause_hold(&s->pause, s->target, ns_tids, n);
 	if (failed(e)) {
 		budget_spent(&s->budget, pause_release(&s->pause));
 		s->profile->stats.pause_failed++;
 	}
+	if (e.code == ERR_DENIED && s->ops->fallback)
+		return e;
 	if (e.code == ERR_DENIED) { /* a debugger's, perhaps: the rest has to be believed by reading twice */
 		s->budget.mode = PAUSE_NEVER;
 		s->twice = true;
@@ -166,6 +182,7 @@ static void hold(struct sampler *s)
 	}
 	for (size_t i = 0; i < s->pause.count; i++)
 		s->still[i] = s->pause.list[i].ns_tid;
+	return OK;
 }
 
 static void none_sure(struct raw_stacks *all)
@@ -191,6 +208,8 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 
 	raw_stacks_reset(&s->stacks);
 	e = s->ops->sample(s->instance, s->target, &look, &s->stacks);
+	if (!failed(e))
+		e = merger_sample(&s->merger, s->target, &look);
 	quiet = quiet && before != UINT64_MAX && cpu_time(s) == before;
 	for (size_t i = 0; i < s->stacks.count; i++)
 		s->stacks.list[i].sure |= quiet && s->stacks.list[i].lock_free;
@@ -265,8 +284,9 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 
 	s->fair = budget_coin(&s->budget, now_ns);
 	for (int round = 0;; round++) {
-		if (s->fair)
-			hold(s);
+		e = s->fair ? hold(s) : OK;
+		if (failed(e))
+			break;
 		held = held || s->pause.stopped;
 		e = read_once(s, now_ns);
 		if (!failed(e) && s->twice && round == 0)
@@ -362,6 +382,7 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 		s->doubt = DOUBT_LOOKS;
 	stats->samples++;
 	stats->deep += stack->deep;
+	stats->lost += stack->lost;
 	stats->torn += skip > 0;
 	s->pending[s->pending_count++] = (struct pending){
 		.when_ns = now_ns,
@@ -369,6 +390,7 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 		.thread = seen->thread,
 		.node = node,
 		.root = seen->root,
+		.weight = stack->weight ? stack->weight : 1,
 		.fair = s->fair,
 		.cut = skip || stack->cut,
 	};
@@ -401,7 +423,7 @@ static void settle(struct sampler *s, uint64_t now_ns)
 			s->profile->stats.reused++;
 		}
 		s->profile->stats.cut += p->cut;
-		profile_add(s->profile, p->node, p->fair, 1);
+		profile_add(s->profile, p->node, p->fair, p->weight);
 		if (s->profile->keep_runs)
 			profile_run(s->profile, p->thread, p->node, p->when_ns);
 	}
@@ -568,6 +590,13 @@ static bool has_stack(const struct sampler *s)
 	return false;
 }
 
+/* Native stacks were copied while their threads stood still; their frames are found now. */
+static struct err complete(struct sampler *s)
+{
+	merger_merge(&s->merger, s->target, &s->stacks, &s->profile->stats);
+	return s->ops->complete ? s->ops->complete(s->instance, s->target, &s->stacks) : OK;
+}
+
 struct err sampler_step(struct sampler *s, uint64_t now_ns)
 {
 	struct err e = look(s, now_ns);
@@ -576,6 +605,8 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	if (!failed(e))
 		e = name_or_look_again(s, now_ns);
 	resume(s);
+	if (!failed(e))
+		e = complete(s);
 	if (e.code == ERR_GONE || e.code == ERR_DENIED)
 		return e;
 	if (!failed(e) && has_stack(s))

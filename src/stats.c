@@ -44,10 +44,10 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 	fputc('\n', out);
 	if (s->held_back)
 		fprintf(out,
-			"cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold the target's "
-			"loss within "
-			"--max-pause; --nonblocking reads faster\n",
-			stats_rate(s), s->rate_wanted);
+			"cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold the target's loss "
+			"within "
+			"--max-pause%s\n",
+			stats_rate(s), s->rate_wanted, s->native ? "" : "; --nonblocking reads faster");
 }
 
 static void print_pauses(FILE *out, const struct profile_stats *s)
@@ -73,6 +73,15 @@ static void print_quality(FILE *out, const struct profile *p)
 			s->cut, 100 * share((double)s->cut, (double)s->samples));
 	if (s->reused)
 		fprintf(out, "cspy: %" PRIu64 " of these because their code was replaced\n", s->reused);
+	if (s->lost)
+		fprintf(out,
+			"cspy: %" PRIu64
+			" samples (%.2f %%) begin with [lost]: the way to their first function was lost\n",
+			s->lost, 100 * share((double)s->lost, (double)s->samples));
+	if (s->unmerged)
+		fprintf(out,
+			"cspy: %" PRIu64 " samples are without native frames, which did not fit (%" PRIu64 " did)\n",
+			s->unmerged, s->merged);
 	if (s->deep)
 		fprintf(out, "cspy: %" PRIu64 " samples were deeper than --depth, and begin with [deeper]\n", s->deep);
 	if (failures) {
@@ -138,6 +147,9 @@ static void counts(FILE *out, const struct profile_stats *s)
 	count(out, "torn", s->torn);
 	count(out, "cut", s->cut);
 	count(out, "deep", s->deep);
+	count(out, "lost", s->lost);
+	count(out, "merged", s->merged);
+	count(out, "unmerged", s->unmerged);
 	count(out, "reused", s->reused);
 	count(out, "failed", stats_failed(s));
 	count(out, "reads", s->reads);

@@ -14,6 +14,8 @@ enum { WAITED_SHARE = 8 };
 static const uint64_t TRY_FIRST_NS = 1000000, TRY_LAST_NS = 250000000;
 /* A process just attached is more likely to run another program soon: a fork before its exec. */
 static const uint64_t CHECK_FIRST_NS = 10000000, CHECK_LAST_NS = 250000000;
+/* A program that has just been started may still load its interpreter's library. */
+static const uint64_t ANY_NS = 100000000;
 enum { COMMAND_BYTES = 96 };
 
 /* exec gives a process another stack: where it starts (field 28 of stat) is random and set once for each program.
@@ -57,6 +59,7 @@ void watch_init(struct watch *w, const struct watch_options *o, struct profile *
 		.try_ns = now,
 		.since_ns = now,
 		.check_ns = now + CHECK_FIRST_NS,
+		.any_ns = starting_left(pid) ? now + ANY_NS : 0,
 	};
 	running_program(pid, &w->program);
 }
@@ -98,6 +101,7 @@ struct err watch_attach(struct watch *w)
 	e = target_open(w->pid, &w->target);
 	if (!failed(e)) {
 		o.root = process_root(w);
+		o.any = o.native && clock_now() >= w->any_ns;
 		e = sampler_new(w->target, w->profile, o, w->why, sizeof(w->why), &w->sampler);
 		if (failed(e))
 			w->sampler = NULL;
@@ -114,6 +118,7 @@ void watch_start_trying(struct watch *w, uint64_t now, uint64_t until)
 {
 	let_go(w);
 	w->since_ns = now;
+	w->any_ns = now + ANY_NS;
 	w->try_ns = now + TRY_FIRST_NS;
 	w->give_up_ns = until;
 }
@@ -153,6 +158,24 @@ struct err watch_look(struct watch *w, uint64_t now)
 	return OK;
 }
 
+/* A young process that was taken by its native stacks may have had an interpreter since. */
+static void look_for_interpreter(struct watch *w)
+{
+	struct sampler_options o = w->options->sampler;
+	struct sampler *found;
+
+	if (!w->sampler || !sampler_is_fallback(w->sampler) || !starting_left(w->pid) ||
+	    failed(target_refresh_maps(w->target)))
+		return;
+	o.root = process_root(w);
+	if (failed(sampler_new(w->target, w->profile, o, w->why, sizeof(w->why), &found)))
+		return;
+	sampler_settle(w->sampler);
+	sampler_free(w->sampler);
+	w->sampler = found;
+	sampler_about(found, &w->about);
+}
+
 bool watch_check(struct watch *w, uint64_t now)
 {
 	uint64_t program, next = (now - w->since_ns) / 4;
@@ -160,6 +183,8 @@ bool watch_check(struct watch *w, uint64_t now)
 
 	next = next < CHECK_FIRST_NS ? CHECK_FIRST_NS : next > CHECK_LAST_NS ? CHECK_LAST_NS : next;
 	w->check_ns = now + next;
+	if (lives && program == w->program)
+		look_for_interpreter(w);
 	if (!lives || !program || program == w->program)
 		return lives;
 	w->program = program;

@@ -34,7 +34,7 @@ static struct err find_roots(struct target *t, const struct replay **ret, void *
 	static const struct replay *const known[] = { &replay_cpython, &replay_ruby };
 	const struct runtime_ops *ops;
 	char why[256] = "";
-	struct err e = runtimes_attach(t, why, sizeof(why), &ops, instance);
+	struct err e = runtimes_attach(t, false, why, sizeof(why), &ops, instance);
 
 	if (failed(e)) {
 		fprintf(stderr, "record-snapshot: %s\n", why);

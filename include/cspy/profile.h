@@ -49,6 +49,9 @@ struct profile_stats {
 	uint64_t torn;		    /* read unpaused and not proven: cut, or failed */
 	uint64_t cut;		    /* of those, kept as far as proven */
 	uint64_t deep;		    /* root side beyond the depth cap */
+	uint64_t lost;		    /* native stacks whose way to the root was lost */
+	uint64_t merged;	    /* interpreter's stacks that native frames were put into */
+	uint64_t unmerged;	    /* native frames did not fit: the interpreter's alone were kept */
 	uint64_t reused;	    /* of cut: a code object turned out to be another one */
 	uint64_t failed[ERR_CODES]; /* stacks lost, by cause */
 	uint64_t reads;		    /* scatter reads */
@@ -56,6 +59,7 @@ struct profile_stats {
 	uint64_t runs_full;	    /* looks not kept in order, for the same reason */
 	uint64_t cpu_ns;	    /* cspy's own CPU time */
 	uint64_t wall_ns;
+	bool native;	    /* every look pauses */
 	double rate_wanted; /* a second */
 	double lean; /* largest share difference of a function between paused and unpaused, 0..1, before balance */
 	str_id lean_function;

@@ -28,10 +28,12 @@ struct raw_stack {
 	bool gc;	  /* collecting garbage */
 	bool deep;	  /* the root side was cut off by the depth cap */
 	bool cut;	  /* frames at the leaf's end are missing: they were in the middle of a change */
+	bool lost;	  /* the way to the root was lost: frames at that end are missing */
 	bool sure;	  /* nothing could change it while it was read, as far as the runtime's memory says */
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
+	uint32_t weight; /* of that many running threads only this one was looked at; 0: it stands for itself */
 	uint32_t
 		agreed; /* rt_look.twice: frames from the root on that the second read showed again; or RAW_NOT_ASKED */
 	/* On top when the read began, but being entered, or left before it was read: not of the stack, which ends with
@@ -99,6 +101,13 @@ struct rt_about {
  */
 struct runtime_ops {
 	const char *name;
+	/* Takes every process: asked for when no other plugin knows it, and only where native stacks are wanted. */
+	bool fallback;
+	/*
+	 * Optional: symbols of the native functions that run the interpreter's frames, one call for the frames from
+	 * one RAW_FRAME_ENTRY to the next; NULL-terminated. A '*' at the end stands for anything.
+	 */
+	const char *const *loops;
 
 	/*
 	 * Is this mapped ELF file ours, and can its version be read? ERR_UNSUPPORTED: not ours. Anything else ends
@@ -119,6 +128,8 @@ struct runtime_ops {
 	 * the lock's holder, or all where there is no lock. sample() then tells per stack whether it was sure.
 	 */
 	struct err (*mutators)(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret);
+	/* Optional, right after the threads of a look run on: what can be done without them. May push stacks. */
+	struct err (*complete)(void *instance, struct target *t, struct raw_stacks *out);
 	/* COLD, once per new frame. ERR_CORRUPT when the code object is not what the frame's stamp says. */
 	struct err (*resolve)(void *instance, struct target *t, const struct raw_frame *frame, struct strings *strings,
 			      struct frame_info *ret);

@@ -20,6 +20,7 @@ uint64_t ticker_next(struct ticker *t, uint64_t now_ns);
 
 enum pause_mode {
 	PAUSE_BUDGET, /* as many as the budget allows, by a coin thrown before the read */
+	PAUSE_EACH,   /* always, and no more often than the budget allows */
 	PAUSE_ALWAYS,
 	PAUSE_NEVER,
 };
@@ -28,6 +29,8 @@ struct sampler_options {
 	enum pause_mode pause;
 	double max_pause;   /* share of the target's time, for PAUSE_BUDGET; 0.01 by default */
 	bool idle;	    /* count threads that do nothing, too */
+	bool native;	    /* -n: native frames, too; every look pauses, and the budget lowers the rate */
+	bool any;	    /* a process without an interpreter, by its native stacks */
 	bool lock_only;	    /* -g: count only the lock's holder */
 	bool threads;	    /* -t: the thread is a frame at the root */
 	bool function_only; /* -F */
@@ -48,6 +51,8 @@ MUST_CHECK struct err sampler_step(struct sampler *s, uint64_t now_ns);
 void sampler_settle(struct sampler *s);
 /* How long to wait at least until the next look, so that the budget holds (PAUSE_BUDGET only). */
 uint64_t sampler_min_interval(const struct sampler *s);
+/* Taken by its native stacks, since no interpreter was found in it. */
+bool sampler_is_fallback(const struct sampler *s);
 void sampler_about(struct sampler *s, struct rt_about *ret);
 /* From the next look on; see sampler_options. */
 void sampler_count(struct sampler *s, bool idle, bool lock_only);

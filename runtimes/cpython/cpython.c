@@ -120,8 +120,14 @@ static bool lock_at(void *instance, raddr_t at)
 	return false;
 }
 
+/* To 3.5, and to 2.7 in other words; from 3.14 on a build may have a function for each instruction. */
+static const char *const loops[] = {
+	"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault.*", "PyEval_EvalFrameEx", "PyEval_EvalFrameEx.*", NULL,
+};
+
 const struct runtime_ops runtime_cpython = {
 	.name = "cpython",
+	.loops = loops,
 	.attach = attach,
 	.detach = detach,
 	.about = about,

@@ -280,7 +280,8 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 			if (owner != PYTHON || !f.code || !is_executing(l, frame) ||
 			    !cpy_position(l, f.code, frame, &f.pos))
 				return err_at(ERR_CORRUPT, at, "reading a frame");
-			if (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry])
+			/* To 3.10 every Python function has a call of the evaluation loop of its own. */
+			if (l->frames == FRAMES_HEAP || (cpy_has(l->frame_is_entry) && frame[l->frame_is_entry]))
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */

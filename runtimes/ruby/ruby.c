@@ -110,8 +110,11 @@ static struct err thread_name(void *instance, struct target *t, const struct raw
 	return e;
 }
 
+static const char *const loops[] = { "rb_vm_exec", "vm_exec", NULL };
+
 const struct runtime_ops runtime_ruby = {
 	.name = "ruby",
+	.loops = loops,
 	.attach = attach,
 	.detach = detach,
 	.about = about,

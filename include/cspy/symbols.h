@@ -1,0 +1,18 @@
+/* symbols.h - names of native code. */
+#ifndef CSPY_SYMBOLS_H
+#define CSPY_SYMBOLS_H
+
+#include "cspy/frame.h"
+#include "cspy/unwind.h"
+
+struct symbols;
+struct symbols *symbols_new(struct modules *m); /* borrowed */
+void symbols_free(struct symbols *s);		/* accepts NULL; before the modules */
+/*
+ * What code lies at the address: the demangled name from .symtab, .dynsym, .gnu_debugdata or a separate debug file, and
+ * the module. Where nobody names it, "libfoo.so+0x1234" with the start of its function, and "[jit]" for code that no
+ * file holds. ERR_FAULT: it is no code.
+ */
+MUST_CHECK struct err symbols_name(struct symbols *s, raddr_t at, struct strings *strings, struct frame_info *ret);
+
+#endif

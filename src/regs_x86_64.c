@@ -1,0 +1,187 @@
+/* regs_x86_64.c - registers of x86-64, and the frames of its code that has no CFI. */
+#if defined(__x86_64__)
+#include <capstone/capstone.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "regs.h"
+
+enum {
+	RAX,
+	RDX,
+	RCX,
+	RBX,
+	RSI,
+	RDI,
+	RBP,
+	RSP,
+	R8,
+	R9,
+	R10,
+	R11,
+	R12,
+	R13,
+	R14,
+	R15,
+	RIP,	    /* as DWARF numbers them */
+	AHEAD = 12, /* instructions looked at, before it is taken for the middle of a function */
+	POPPED_MAX = 1 << 20,
+};
+
+const unsigned regs_sp = RSP, regs_return = RIP, regs_last = RIP;
+const uint64_t regs_preserved = 1 << RBX | 1 << RBP | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15;
+
+struct err regs_get(pid_t tid, struct regs *ret)
+{
+	struct user_regs_struct u;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &u) != 0)
+		return err_errno(errno, "reading registers");
+	*ret = (struct regs){
+		.v = { u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11, u.r12, u.r13,
+		       u.r14, u.r15, u.rip },
+		.known = (1 << (RIP + 1)) - 1,
+		.pc = u.rip,
+		.sp = u.rsp,
+	};
+	return OK;
+}
+
+/* The return address lies at stack pointer + off; rbp was saved at stack pointer + rbp_at, unless that is negative. */
+static void rule_from_sp(int32_t off, int32_t rbp_at, struct rule *ret)
+{
+	int32_t cfa = off + 8;
+
+	*ret = (struct rule){ .kind = RULE_STEP, .cfa_reg = RSP, .cfa_off = cfa, .keep = regs_preserved };
+	ret->saved[ret->count++] = (struct place){ RIP, PLACE_AT, -8 };
+	if (rbp_at >= 0)
+		ret->saved[ret->count++] = (struct place){ RBP, PLACE_AT, rbp_at - cfa };
+}
+
+void regs_frame_rule(struct rule *ret)
+{
+	*ret = (struct rule){
+		.kind = RULE_STEP, .guessed = true, .cfa_reg = RBP, .cfa_off = 16, .keep = regs_preserved
+	};
+	ret->saved[ret->count++] = (struct place){ RIP, PLACE_AT, -8 };
+	ret->saved[ret->count++] = (struct place){ RBP, PLACE_AT, -16 };
+}
+
+static bool is_mov_rbp_rsp(const cs_insn *i)
+{
+	const cs_x86_op *op = i->detail->x86.operands;
+
+	return i->id == X86_INS_MOV && op[0].type == X86_OP_REG && op[0].reg == X86_REG_RBP &&
+	       op[1].type == X86_OP_REG && op[1].reg == X86_REG_RSP;
+}
+
+/* What an instruction means for where the return address is. */
+enum effect { PASSES, ENDS, RETURNS, ENTERS };
+
+struct ahead {
+	int32_t popped; /* bytes that the instructions so far take off the stack */
+	int32_t rbp_at; /* rbp is restored from there; -1: it is not */
+	bool pushed;	/* the last one was push rbp */
+};
+
+static enum effect step_ahead(const cs_insn *i, struct ahead *a)
+{
+	const cs_x86_op *op = i->detail->x86.operands;
+
+	switch (i->id) {
+	case X86_INS_RET:
+		return RETURNS;
+	case X86_INS_POP:
+		if (op[0].type == X86_OP_REG && op[0].reg == X86_REG_RBP)
+			a->rbp_at = a->popped;
+		a->popped += 8;
+		return PASSES;
+	case X86_INS_ADD:
+		if (op[0].type != X86_OP_REG || op[0].reg != X86_REG_RSP)
+			return PASSES;
+		if (op[1].type != X86_OP_IMM || op[1].imm < 0 || op[1].imm > POPPED_MAX)
+			return ENDS;
+		a->popped += (int32_t)op[1].imm;
+		return PASSES;
+	case X86_INS_PUSH:
+		a->pushed = op[0].type == X86_OP_REG && op[0].reg == X86_REG_RBP && !a->popped;
+		return a->pushed ? PASSES : ENDS;
+	case X86_INS_MOV:
+		if (a->pushed && is_mov_rbp_rsp(i))
+			return ENTERS;
+		return op[0].type == X86_OP_REG && op[0].reg == X86_REG_RSP ? ENDS : PASSES;
+	case X86_INS_LEAVE:
+	case X86_INS_CALL:
+	case X86_INS_JMP:
+	case X86_INS_INT3:
+	case X86_INS_UD2:
+	case X86_INS_HLT:
+		return ENDS;
+	default:
+		return PASSES;
+	}
+}
+
+/* Does `mov rbp, rsp` follow at pc, after a `push rbp` that has been done? */
+static bool is_between(const cs_insn *i, const uint8_t *code, size_t before)
+{
+	return before && code[before - 1] == 0x55 && is_mov_rbp_rsp(i);
+}
+
+static bool moves_stack(const cs_insn *i)
+{
+	const cs_x86_op *op = i->detail->x86.operands;
+
+	return (i->id == X86_INS_SUB || i->id == X86_INS_AND || i->id == X86_INS_LEA) && op[0].type == X86_OP_REG &&
+	       op[0].reg == X86_REG_RSP;
+}
+
+/* False: the frame pointer tells. */
+static bool settle(const cs_insn *list, size_t n, const uint8_t *code, size_t before, struct rule *ret)
+{
+	struct ahead a = { .rbp_at = -1 };
+
+	if (n && is_between(&list[0], code, before)) {
+		rule_from_sp(8, 0, ret);
+		return true;
+	}
+	for (size_t i = 0; i < n; i++) {
+		bool pushed = a.pushed;
+		enum effect e = moves_stack(&list[i]) ? ENDS : step_ahead(&list[i], &a);
+
+		if (e == ENDS || (pushed && e != ENTERS))
+			return false;
+		if (e == PASSES)
+			continue;
+		if (e == ENTERS)
+			rule_from_sp(0, -1, ret);
+		else
+			rule_from_sp(a.popped, a.rbp_at, ret);
+		return true;
+	}
+	return false;
+}
+
+void regs_settle(size_t *disassembler, const uint8_t *code, size_t before, size_t len, raddr_t pc, struct rule *ret)
+{
+	cs_insn *list = NULL;
+	size_t n;
+
+	regs_frame_rule(ret);
+	if (!*disassembler && (cs_open(CS_ARCH_X86, CS_MODE_64, disassembler) != CS_ERR_OK ||
+			       cs_option(*disassembler, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK))
+		return;
+	n = cs_disasm(*disassembler, code + before, len, pc, AHEAD, &list);
+	settle(list, n, code, before, ret);
+	if (n)
+		cs_free(list, n);
+}
+
+void regs_settle_close(size_t *disassembler)
+{
+	if (*disassembler)
+		cs_close(disassembler);
+}
+#endif

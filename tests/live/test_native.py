@@ -1,0 +1,313 @@
+"""Native stacks: against libdwfl on the same stops, their names, and in one stack with Python's and Ruby's frames."""
+import os
+import shutil
+import subprocess
+
+import pytest
+import runtimes
+from cli import folded, run, stats
+
+TARGETS = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native')
+STOPS = 1000
+
+NODE = '''
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
+function parse(s) { return JSON.parse(s).a.map(x => x * 2).reduce((a, b) => a + b) }
+const s = JSON.stringify({ a: [...Array(500).keys()] });
+let t = 0;
+function round() { t += fib(18) + parse(s); [5, 3, 1, 9].sort((a, b) => a - b); "abcabc".replace(/b/g, () => t) }
+for (let i = 0; i < 300; i++) round();
+console.log("ready");
+for (;;) round();
+'''
+
+PYTHON = '''
+import json, re, sys, zlib
+def key(x): return -x
+def work():
+    json.loads(json.dumps({'a': list(range(300))}))
+    re.sub('a', 'b', 'abc' * 50)
+    sorted(range(100), key=key)
+    zlib.compress(b'abcdefgh' * 2000)
+work()
+print('ready')
+sys.stdout.flush()
+while True: work()
+'''
+
+NUMPY = '''
+import sys
+import numpy
+def multiply(a): return numpy.dot(a, a)
+def order(a): return numpy.sort(a, axis=None)
+a = numpy.random.rand(120, 120)
+def work():
+    multiply(a)
+    order(a)
+work()
+print('ready')
+sys.stdout.flush()
+while True: work()
+'''
+
+CEXT = '''
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import cext
+def inner(): cext.work(200000)
+def outer(): cext.back(inner)
+def free():
+    while True: cext.release(200000)
+t = threading.Thread(target=free)
+t.daemon = True
+t.start()
+print('ready')
+sys.stdout.flush()
+while True: outer()
+'''
+
+RUBY = '''
+require "zlib"
+def pack(s) = Zlib::Deflate.deflate(s)
+def keys(a) = a.sort_by { |x| pack(x) }
+s = "abcdefgh" * 3000
+$stdout.puts "ready"
+$stdout.flush
+loop { pack(s); keys([s, "b", "c"]) }
+'''
+
+
+def need(program):
+    if not shutil.which(program):
+        pytest.skip('there is no %s here' % program)
+    return program
+
+
+@pytest.fixture(scope='module')
+def built(tmp_path_factory):
+    """Path of a program out of fixtures/targets/native, compiled when it is asked for first."""
+    folder = tmp_path_factory.mktemp('native')
+    compilers = {
+        'deep.cpp': lambda src, out: [need('g++'), '-O2', '-o', out, src],
+        'threads.c': lambda src, out: [need('gcc'), '-O2', '-pthread', '-o', out, src],
+        'work.rs': lambda src, out: [need('rustc'), '-O', '-o', out, src],
+        'work.go': lambda src, out: [need('go'), 'build', '-o', out, src],
+    }
+
+    def build(name):
+        out = str(folder / name.replace('.', '_'))
+        if not os.path.exists(out):
+            env = dict(os.environ, GO111MODULE='off')
+            subprocess.run(compilers[name](os.path.join(TARGETS, name), out), check=True, env=env)
+        return out
+    return build
+
+
+def judge(t):
+    """What unwind_judge says, as a dict; its complaints are shown when the test fails."""
+    path = os.path.join(os.path.dirname(os.environ.get('CSPY') or os.path.join(runtimes.ROOT, 'build', 'cspy')),
+                        'tests', 'live', 'unwind_judge')
+    p = subprocess.run([path, str(t.pid), str(STOPS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, timeout=120)
+    print(p.stderr)
+    words = p.stdout.split()
+    return {words[i]: int(words[i + 1]) for i in range(0, len(words), 2)}
+
+
+def record(cspy, t, tmp_path, *args, paths=()):
+    """Stacks and statistics of a recording that has these paths: on a busy machine a second gives few samples, so that it is
+    repeated some times for those that are rare."""
+    out, said = tmp_path / 'out', tmp_path / 'stats'
+    stacks = {}
+    for _ in range(8):
+        # A budget that leaves room: how much a pause costs on a busy machine is not what is tested.
+        r = run(cspy, 'record', '-n', '--max-pause', '50%', '-d', '1', '-r', '200', '-f', 'folded', '-o', out,
+                '--stats', said, '-p', t.pid, *args)
+        assert r.code == 0, r
+        for stack, n in folded(out.read_text()).items():
+            stacks[stack] = stacks.get(stack, 0) + n
+        if all(has_path(stacks, *path) for path in paths):
+            return stacks, stats(said)
+    raise AssertionError('no such path: %s\nin %s' % ([p for p in paths if not has_path(stacks, *p)], stacks))
+
+
+def names(stack):
+    return [frame.rpartition(' (')[0] if frame.endswith(')') else frame for frame in stack]
+
+
+def has_path(stacks, *path):
+    """Is there a stack with these functions in this order from root to leaf, others between them allowed?"""
+    for stack in stacks:
+        rest = iter(names(stack))
+        if all(any(f == wanted for f in rest) for wanted in path):
+            return True
+    return False
+
+
+# ---- Against libdwfl ----
+
+@pytest.mark.parametrize('program', ['deep.cpp', 'work.rs', 'work.go'])
+def test_native_stacks_are_those_of_libdwfl(program, built, target):
+    t = target([built(program), '60'])
+    assert t.line() == 'ready'
+    said = judge(t)
+    assert said['stops'] == STOPS
+    assert said['same'] + said['settled'] == STOPS
+    # Go changes stacks, and C++ throws by leaving its own: what is lost there is so for libdwfl, too.
+    assert said['lost'] < STOPS * 0.1
+
+
+def test_python_stacks_are_those_of_libdwfl(target):
+    t = target(['/usr/bin/python3', '-c', PYTHON])
+    assert t.line() == 'ready'
+    said = judge(t)
+    assert (said['stops'], said['same'], said['lost']) == (STOPS, STOPS, 0)
+
+
+def test_node_stacks_are_those_of_libdwfl_but_for_leaves_in_their_first_instructions(target):
+    t = target([need('node'), '-e', NODE])
+    assert t.line() == 'ready'
+    said = judge(t)
+    assert said['stops'] == STOPS
+    # libdwfl does not follow a process that makes new mappings of code between two stops.
+    assert said['same'] + said['settled'] > STOPS * 0.97
+    assert said['same'] > said['settled']
+
+
+# ---- Processes without an interpreter ----
+
+def test_functions_of_cplusplus_are_named_under_their_callers(cspy, built, target, tmp_path):
+    t = target([built('deep.cpp'), '60'])
+    assert t.line() == 'ready'
+    _, said = record(cspy, t, tmp_path, paths=[
+        ('main', 'rounds', 'shapes::sorter', 'shapes::compare', 'shapes::Level<0>::down'),
+        ('main', 'rounds', 'aligned', 'shapes::Level<0>::down')])
+    assert said['paused'] > 0
+    assert said['lost'] <= said['samples'] * 0.1
+
+
+@pytest.mark.parametrize('program,path', [
+    ('work.rs', ['main', 'work::main', 'work::rounds', 'work::sorted', 'work::shapes::leaf']),
+    ('work.go', ['runtime.goexit.abi0', 'main.rounds', 'main.sorted', 'main.leaf']),
+])
+def test_functions_of_other_languages_are_named(program, path, cspy, built, target, tmp_path):
+    t = target([built(program), '60'])
+    assert t.line() == 'ready'
+    record(cspy, t, tmp_path, paths=[path])
+
+
+def test_each_running_thread_has_its_stacks_and_a_sleeping_one_is_not_woken(cspy, built, target, tmp_path):
+    t = target([built('threads.c')])
+    assert t.line() == 'ready'
+    stacks, _ = record(cspy, t, tmp_path, '-t', paths=[('first_work', 'spin'), ('second_work', 'spin')])
+    assert not has_path(stacks, 'sleeper')
+    assert len({s[0] for s in stacks}) == 2
+    with pytest.raises(TimeoutError):
+        t.line(seconds=0.1)  # "interrupted"
+
+
+def test_stripped_program_is_named_by_module_and_offset(cspy, built, target, tmp_path):
+    program = str(tmp_path / 'naked')
+    subprocess.run([need('strip'), '-o', program, built('deep.cpp')], check=True)
+    t = target([program, '60'])
+    assert t.line() == 'ready'
+    stacks, _ = record(cspy, t, tmp_path)
+    assert any(f.startswith('naked+0x') for s in stacks for f in names(s))
+    assert not has_path(stacks, 'rounds')
+
+
+def test_symbols_that_are_compressed_inside_are_found(cspy, built, target, tmp_path):
+    whole, program, debug = built('deep.cpp'), str(tmp_path / 'packed'), str(tmp_path / 'mini')
+    subprocess.run([need('objcopy'), '--only-keep-debug', whole, debug], check=True)
+    subprocess.run([need('xz'), '-f', debug], check=True)
+    subprocess.run(['strip', '-o', program + '.naked', whole], check=True)
+    subprocess.run(['objcopy', '--add-section', '.gnu_debugdata=' + debug + '.xz', program + '.naked', program], check=True)
+    t = target([program, '60'])
+    assert t.line() == 'ready'
+    record(cspy, t, tmp_path, paths=[('main', 'rounds', 'shapes::sorter')])
+
+
+def test_a_command_is_started_and_recorded(cspy, built, tmp_path):
+    out = tmp_path / 'out'
+    r = run(cspy, 'record', '-n', '--max-pause', '50%', '-f', 'folded', '-o', out, '--', built('deep.cpp'), '2')
+    assert r.code == 0, r
+    assert has_path(folded(out.read_text()), 'main', 'rounds')
+
+
+def test_without_native_a_program_in_c_is_refused_with_the_way_out(cspy, built, target, tmp_path):
+    t = target([built('threads.c')])
+    assert t.line() == 'ready'
+    r = run(cspy, 'record', '-d', '1', '-o', tmp_path / 'out.svg', '-p', t.pid)
+    assert r.code != 0
+    assert len(r.lines) == 1 and '-n' in r.lines[0]
+
+
+def test_native_and_nonblocking_exclude_each_other(cspy):
+    r = run(cspy, 'record', '-n', '--nonblocking', '-p', os.getpid())
+    assert r.code == 2
+    assert 'stopped' in r.lines[0]
+
+
+def test_the_budget_lowers_the_rate_and_the_summary_says_so(cspy, built, target, tmp_path):
+    t = target([built('deep.cpp'), '60'])
+    assert t.line() == 'ready'
+    said_at = tmp_path / 'stats'
+    r = run(cspy, 'record', '-n', '-r', '10000', '-d', '1', '-f', 'folded', '-o', '/dev/null', '--stats', said_at, '-p',
+            t.pid)
+    said = stats(said_at)
+    assert said['held_back'] > 0
+    assert said['paused'] == said['ticks']
+    assert any('--max-pause' in line and 'nonblocking' not in line for line in r.lines), r
+
+
+# ---- In one stack with an interpreter's frames ----
+
+def extension_for(python, folder):
+    """Compile cext.c for this Python; its folder. Skips where it has no headers."""
+    said = subprocess.run([*python.argv, '-c', 'import sysconfig; print(sysconfig.get_paths()["include"]); '
+                           'print(sysconfig.get_config_var("EXT_SUFFIX"))'], stdout=subprocess.PIPE,
+                          universal_newlines=True, check=True).stdout.split()
+    if python.root or not os.path.exists(said[0] + '/Python.h'):
+        pytest.skip('%s has no headers to compile an extension with' % python.name)
+    subprocess.run([need('gcc'), '-O2', '-g0', '-shared', '-fPIC', '-I', said[0], '-o', '%s/cext%s' % (folder, said[1]),
+                    os.path.join(TARGETS, 'cext.c')], check=True)
+    return folder
+
+
+def test_functions_of_a_python_extension_are_under_their_callers(python, cspy, target, tmp_path):
+    if python.version < (3, 6):
+        pytest.skip('the extension is for Python 3')
+    folder = extension_for(python, tmp_path)
+    t = target([*python.argv, '-c', CEXT, folder])
+    assert t.line() == 'ready'
+    # Python calls C calls Python calls C; and a thread that runs without the lock.
+    stacks, said = record(cspy, t, tmp_path, paths=[
+        ('<module>', 'outer', 'cext_back', 'inner', 'cext_work', 'grind'), ('free', 'cext_release', 'grind')])
+    assert not has_path(stacks, 'main') and not has_path(stacks, '_PyEval_EvalFrameDefault')
+    assert said['merged'] > 9 * said['unmerged']
+
+
+def test_numpy_is_under_its_callers(cspy, target, tmp_path):
+    python = next((p for p in runtimes.pythons() if p.name == 'py3.13-trixie'), None)
+    # The packages are unpacked, not set up: nobody has chosen a BLAS.
+    libraries = '/usr/lib/x86_64-linux-gnu/'
+    env = dict(os.environ, LD_LIBRARY_PATH='%sblas:%slapack' % (libraries, libraries))
+    if not python or subprocess.run([*python.argv, '-c', 'import numpy'], env=env, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('py3.13-trixie has no numpy; fixtures/runtimes/fetch gets it')
+    t = target([*python.argv, '-c', NUMPY], env=env)
+    assert t.line() == 'ready'
+    stacks, said = record(cspy, t, tmp_path, paths=[('order',), ('multiply',)])
+    assert any('_multiarray_umath' in frame for s in stacks if 'order' in names(s) for frame in s), stacks
+    assert any('blas' in frame for s in stacks if 'multiply' in names(s) for frame in s), stacks
+    assert said['merged'] > 9 * said['unmerged']
+
+
+def test_functions_of_a_ruby_extension_are_under_their_callers(ruby, cspy, target, tmp_path):
+    program = RUBY if ruby.version >= (3, 0) else RUBY.replace(') = ', ') ').replace('deflate(s)\n', 'deflate(s) end\n') \
+        .replace('pack(x) }\n', 'pack(x) } end\n')
+    t = target([*ruby.argv, '-e', program])
+    assert t.line() == 'ready'
+    _, said = record(cspy, t, tmp_path, paths=[
+        ('<main>', 'Object#pack', 'Zlib::Deflate.deflate', 'deflate'),
+        ('<main>', 'Object#keys', 'block in Object#keys', 'Object#pack', 'Zlib::Deflate.deflate')])
+    assert said['merged'] > 4 * said['unmerged']

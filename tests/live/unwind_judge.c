@@ -1,0 +1,173 @@
+/*
+ * unwind_judge.c - stop a process again and again, and compare cspy's native stacks with libdwfl's on the same stops.
+ *
+ * usage: unwind_judge PID STOPS
+ *
+ * Prints "stops N same N settled N lost N frames N longest N", and on stderr each stop that differs. `settled`: the
+ * leaf has no CFI and is in its first or last instructions, where libdwfl misses the leaf's caller. What libdwfl takes
+ * for return addresses but lies in no code is not compared.
+ */
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cspy/sampler.h"
+#include "cspy/unwind.h"
+
+enum { FRAMES = 512, COPY = 1 << 20 };
+
+struct list {
+	raddr_t at[FRAMES];
+	size_t count;
+};
+
+static uint8_t bytes[COPY];
+
+static int one_frame(Dwfl_Frame *f, void *arg)
+{
+	struct list *l = arg;
+	Dwarf_Addr pc;
+
+	if (l->count == FRAMES || !dwfl_frame_pc(f, &pc, NULL))
+		return DWARF_CB_ABORT;
+	l->at[l->count++] = pc;
+	return DWARF_CB_OK;
+}
+
+static Dwfl *open_dwfl(pid_t pid)
+{
+	static char *no_path = NULL;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &no_path,
+	};
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+
+	if (!dwfl || dwfl_linux_proc_report(dwfl, pid) != 0 || dwfl_report_end(dwfl, NULL, NULL) != 0 ||
+	    dwfl_linux_proc_attach(dwfl, pid, true) != 0) {
+		fprintf(stderr, "libdwfl: %s\n", dwfl_errmsg(-1));
+		exit(2);
+	}
+	return dwfl;
+}
+
+static bool stop(pid_t pid)
+{
+	int status;
+
+	return ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0 && waitpid(pid, &status, __WALL) == pid &&
+	       WIFSTOPPED(status);
+}
+
+static size_t copy_stack(struct target *t, raddr_t sp)
+{
+	const struct mapping *m = maps_find(&t->maps, sp);
+	size_t len = m && m->end - sp < COPY ? m->end - sp : COPY;
+
+	return failed(memory_read(t->memory, sp, bytes, len)) ? 0 : len;
+}
+
+static void print(const char *who, const struct list *l)
+{
+	fprintf(stderr, "  %s:", who);
+	for (size_t i = 0; i < l->count; i++)
+		fprintf(stderr, " %llx", (unsigned long long)l->at[i]);
+	fputc('\n', stderr);
+}
+
+static bool is_code(struct target *t, raddr_t at)
+{
+	const struct mapping *m = maps_find(&t->maps, at);
+
+	return m && m->prot & PROT_EXEC;
+}
+
+static void drop_nonsense(struct target *t, struct list *l)
+{
+	while (l->count > 1 && !is_code(t, l->at[l->count - 1]))
+		l->count--;
+}
+
+/* All but ours[1]. */
+static bool is_settled(const struct list *ours, const struct list *theirs)
+{
+	return ours->count == theirs->count + 1 && ours->at[0] == theirs->at[0] &&
+	       !memcmp(&ours->at[2], &theirs->at[1], (theirs->count - 1) * sizeof(ours->at[0]));
+}
+
+static bool same(const struct list *a, const struct list *b)
+{
+	return a->count == b->count && !memcmp(a->at, b->at, a->count * sizeof(a->at[0]));
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid = argc > 2 ? (pid_t)atoi(argv[1]) : 0;
+	int stops = argc > 2 ? atoi(argv[2]) : 0;
+	size_t equal = 0, settled = 0, frames = 0, longest = 0, lost = 0;
+	uint64_t spent = 0;
+	struct target *t;
+	struct modules *modules;
+	struct unwinder *u;
+	Dwfl *dwfl;
+
+	if (!stops || failed(target_open(pid, &t)) || ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0) {
+		fprintf(stderr, "usage: unwind_judge PID STOPS\n");
+		return 2;
+	}
+	modules = modules_new(t);
+	u = unwinder_new(t, modules);
+	if (!stop(pid))
+		return 2;
+	dwfl = open_dwfl(pid);
+	for (int i = 0; i < stops; i++) {
+		struct timespec nap = { 0, 300000 + 7919 * (i % 101) };
+		struct code_addr found[FRAMES];
+		struct list ours = { .count = 0 }, theirs = { .count = 0 };
+		struct stack_copy copy = { .bytes = bytes };
+		enum unwind_end end = UNWIND_LOST;
+		struct regs regs;
+		size_t used;
+		uint64_t start;
+
+		ptrace(PTRACE_CONT, pid, NULL, NULL);
+		nanosleep(&nap, NULL);
+		if (!stop(pid) || failed(regs_get(pid, &regs)))
+			break;
+		copy.at = regs.sp - STACK_BELOW;
+		copy.len = copy_stack(t, copy.at);
+		start = clock_now();
+		ours.count = unwind(u, &regs, &copy, found, FRAMES, &end, &used);
+		spent += clock_now() - start;
+		for (size_t k = 0; k < ours.count; k++)
+			ours.at[k] = found[k].at;
+		dwfl_getthread_frames(dwfl, pid, one_frame, &theirs);
+		drop_nonsense(t, &theirs);
+		frames += ours.count;
+		longest = ours.count > longest ? ours.count : longest;
+		lost += end != UNWIND_ROOT;
+		if (same(&ours, &theirs)) {
+			equal++;
+		} else if (is_settled(&ours, &theirs)) {
+			settled++;
+		} else {
+			fprintf(stderr, "stop %d, end %d:\n", i, (int)end);
+			print("cspy", &ours);
+			print("libdwfl", &theirs);
+		}
+	}
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	printf("stops %d same %zu settled %zu lost %zu frames %zu longest %zu ns %llu\n", stops, equal, settled, lost,
+	       frames, longest, (unsigned long long)(spent / (uint64_t)stops));
+	dwfl_end(dwfl);
+	unwinder_free(u);
+	modules_free(modules);
+	target_close(t);
+	return 0;
+}
