@@ -11,39 +11,25 @@
 #include "identify.h"
 #include "merge.h"
 #include "pause.h"
+#include "pending.h"
 #include "proof.h"
 #include "runtimes.h"
 
 enum {
-	PRIORITY = -10,	    /* of cspy, as nice values go */
-	ROUNDS = 3,	    /* reads in one look, at most */
-	PENDING_MAX = 4096, /* samples not settled yet */
-	PENDING_FEW = 16,   /* not worth a read of their own */
+	PRIORITY = -10, /* of cspy, as nice values go */
+	ROUNDS = 3,	/* reads in one look, at most */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
 	LEARN_PATIENCE = 16,
 	DOUBT_LOOKS = 64, /* after an unproven stack, for which all is read twice */
 };
-/* Samples are settled when the code objects in them were found to be the same before and after. */
-static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
-/* What is not settled when the process ends can't be any more: of a short life that shall be no more than this share.
- */
-enum { LIFE_SHARE = 16 };
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
 static const uint64_t LOST_NS = 300 * 1000 * 1000;
 /* Between two notes of what threads do that are not counted. */
 static const uint64_t NOTE_NS = 100 * 1000 * 1000;
-
-struct pending {
-	uint64_t when_ns, codes;
-	uint32_t thread;
-	node_id node, root;
-	uint32_t weight;
-	bool fair, cut;
-};
 
 struct sampler {
 	struct target *target;
@@ -59,11 +45,8 @@ struct sampler {
 	struct identifier names;
 	struct merger merger;
 	struct activity activity;
-	struct pending pending[PENDING_MAX];
-	size_t pending_count;
-	uint64_t reads_told; /* scatter reads that are in the statistics already */
-	uint64_t since_ns;   /* attached */
-	uint64_t settled_ns;
+	struct pending pending;
+	uint64_t reads_told;	   /* scatter reads that are in the statistics already */
 	uint64_t good_ns;	   /* the last look that had a stack */
 	uint64_t noted_ns;	   /* the last look for which sampler_options.last held */
 	clockid_t cpu_clock;	   /* of the target */
@@ -99,7 +82,8 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 		identifier_add_native(&s->names, s->merger.ops, s->merger.instance);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
-	s->since_ns = s->settled_ns = s->good_ns = now;
+	pending_init(&s->pending, now);
+	s->good_ns = now;
 	p->stats.native = o.native;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -384,16 +368,16 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 	stats->deep += stack->deep;
 	stats->lost += stack->lost;
 	stats->torn += skip > 0;
-	s->pending[s->pending_count++] = (struct pending){
-		.when_ns = now_ns,
-		.codes = stack->codes,
-		.thread = seen->thread,
-		.node = node,
-		.root = seen->root,
-		.weight = stack->weight ? stack->weight : 1,
-		.fair = s->fair,
-		.cut = skip || stack->cut,
-	};
+	pending_add(&s->pending, (struct pending_sample){
+					 .when_ns = now_ns,
+					 .codes = stack->codes,
+					 .thread = seen->thread,
+					 .node = node,
+					 .root = seen->root,
+					 .weight = stack->weight ? stack->weight : 1,
+					 .fair = s->fair,
+					 .cut = skip || stack->cut,
+				 });
 }
 
 static void count_moved(struct sampler *s, const struct seen_thread *seen, node_id node)
@@ -410,24 +394,10 @@ static void settle(struct sampler *s, uint64_t now_ns)
 	uint64_t bits = 0;
 	size_t n;
 
-	s->settled_ns = now_ns;
 	if (!failed(s->ops->verify(s->instance, s->target, now_ns, reused, REUSED_MAX, &n)))
 		for (size_t i = 0; i < n; i++)
 			bits |= raw_code_bit(reused[i].code);
-	for (size_t i = 0; i < s->pending_count; i++) {
-		struct pending *p = &s->pending[i];
-
-		if (p->codes & bits) {
-			p->node = identify_lost(&s->names, p->root);
-			p->cut = true;
-			s->profile->stats.reused++;
-		}
-		s->profile->stats.cut += p->cut;
-		profile_add(s->profile, p->node, p->fair, p->weight);
-		if (s->profile->keep_runs)
-			profile_run(s->profile, p->thread, p->node, p->when_ns);
-	}
-	s->pending_count = 0;
+	pending_settle(&s->pending, &s->names, bits, now_ns);
 }
 
 static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
@@ -506,7 +476,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			count_stack(s, stack, seen, skip, node, now_ns);
 		if (!failed(e) && s->twice)
 			count_moved(s, seen, node);
-		if (s->pending_count == PENDING_MAX)
+		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}
 	count_looks(&s->profile->looks, &any);
@@ -573,15 +543,6 @@ static void learn(struct sampler *s, uint64_t now_ns)
 	s->learn_wait = s->fruitless / LEARN_PATIENCE;
 }
 
-static uint64_t settle_interval(const struct sampler *s, uint64_t now_ns)
-{
-	uint64_t share = (now_ns - s->since_ns) / LIFE_SHARE;
-
-	if (s->pending_count >= PENDING_FEW || share < SETTLE_NS)
-		return SETTLE_NS;
-	return share < SETTLE_LATEST_NS ? share : SETTLE_LATEST_NS;
-}
-
 static bool has_stack(const struct sampler *s)
 {
 	for (size_t i = 0; i < s->stacks.count; i++)
@@ -617,7 +578,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	}
 	count_all(s, now_ns);
 	learn(s, now_ns);
-	if (now_ns - s->settled_ns >= settle_interval(s, now_ns))
+	if (pending_is_due(&s->pending, now_ns))
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)
 		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");
