@@ -9,7 +9,6 @@
 #include "pause.h"
 #include "runtimes.h"
 #include "target_core.h"
-#include "wait.h"
 
 enum {
 	DEPTH = 65535,
@@ -298,7 +297,7 @@ static struct err take(struct look *l)
 
 		name_thread(l, &l->stacks.list[i], th);
 		if (th->tid && !th->active)
-			wait_describe(l->target, th->tid, th->waits_for, sizeof(th->waits_for));
+			target_thread_wait_text(l->target, th->tid, th->waits_for, sizeof(th->waits_for));
 	}
 	for (size_t i = 0; i < d->frame_count; i++)
 		resolve(l, &d->frames[i]);

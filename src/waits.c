@@ -16,54 +16,67 @@ static const char *const names[WAIT_KINDS + 1] = {
 	[WAIT_FILE] = "file",	    [WAIT_IO] = "io",	    [WAIT_OTHER] = "syscall", [WAIT_FAULT] = "page",
 };
 
+enum subject {
+	NOTHING,
+	DESCRIPTOR, /* the first argument */
+	PROCESS,    /* the first argument, as the target counts */
+};
+
 /* Not every architecture has every call: the older of two that do the same is missing on newer ones. */
-static const struct {
+static const struct call {
 	long number;
 	enum thread_wait kind;
+	const char *name;
+	enum subject subject;
 } calls[] = {
-	{ SYS_futex, WAIT_FUTEX },
-	{ SYS_epoll_pwait, WAIT_EPOLL },
-	{ SYS_ppoll, WAIT_POLL },
-	{ SYS_pselect6, WAIT_POLL },
-	{ SYS_read, WAIT_READ },
-	{ SYS_readv, WAIT_READ },
-	{ SYS_pread64, WAIT_READ },
-	{ SYS_recvfrom, WAIT_READ },
-	{ SYS_recvmsg, WAIT_READ },
-	{ SYS_write, WAIT_WRITE },
-	{ SYS_writev, WAIT_WRITE },
-	{ SYS_pwrite64, WAIT_WRITE },
-	{ SYS_sendto, WAIT_WRITE },
-	{ SYS_sendmsg, WAIT_WRITE },
-	{ SYS_accept, WAIT_ACCEPT },
-	{ SYS_accept4, WAIT_ACCEPT },
-	{ SYS_connect, WAIT_CONNECT },
-	{ SYS_nanosleep, WAIT_SLEEP },
-	{ SYS_clock_nanosleep, WAIT_SLEEP },
-	{ SYS_wait4, WAIT_CHILD },
-	{ SYS_waitid, WAIT_CHILD },
-	{ SYS_rt_sigtimedwait, WAIT_SIGNAL },
-	{ SYS_rt_sigsuspend, WAIT_SIGNAL },
-	{ SYS_flock, WAIT_FILE },
-	{ SYS_fcntl, WAIT_FILE },
-	{ SYS_fsync, WAIT_FILE },
-	{ SYS_fdatasync, WAIT_FILE },
-	{ SYS_io_getevents, WAIT_IO },
-	{ SYS_io_uring_enter, WAIT_IO },
+	{ SYS_futex, WAIT_FUTEX, "futex", NOTHING },
+	{ SYS_epoll_pwait, WAIT_EPOLL, "epoll", NOTHING },
+	{ SYS_ppoll, WAIT_POLL, "poll", NOTHING },
+	{ SYS_pselect6, WAIT_POLL, "select", NOTHING },
+	{ SYS_read, WAIT_READ, "read", DESCRIPTOR },
+	{ SYS_readv, WAIT_READ, "readv", DESCRIPTOR },
+	{ SYS_pread64, WAIT_READ, "pread", DESCRIPTOR },
+	{ SYS_recvfrom, WAIT_READ, "recv", DESCRIPTOR },
+	{ SYS_recvmsg, WAIT_READ, "recvmsg", DESCRIPTOR },
+	{ SYS_write, WAIT_WRITE, "write", DESCRIPTOR },
+	{ SYS_writev, WAIT_WRITE, "writev", DESCRIPTOR },
+	{ SYS_pwrite64, WAIT_WRITE, "pwrite", DESCRIPTOR },
+	{ SYS_sendto, WAIT_WRITE, "send", DESCRIPTOR },
+	{ SYS_sendmsg, WAIT_WRITE, "sendmsg", DESCRIPTOR },
+	{ SYS_accept, WAIT_ACCEPT, "accept", DESCRIPTOR },
+	{ SYS_accept4, WAIT_ACCEPT, "accept", DESCRIPTOR },
+	{ SYS_connect, WAIT_CONNECT, "connect", DESCRIPTOR },
+	{ SYS_nanosleep, WAIT_SLEEP, "sleep", NOTHING },
+	{ SYS_clock_nanosleep, WAIT_SLEEP, "sleep", NOTHING },
+	{ SYS_wait4, WAIT_CHILD, "wait", PROCESS },
+	{ SYS_waitid, WAIT_CHILD, "wait", NOTHING },
+	{ SYS_rt_sigtimedwait, WAIT_SIGNAL, "sigwait", NOTHING },
+	{ SYS_rt_sigsuspend, WAIT_SIGNAL, "sigsuspend", NOTHING },
+	{ SYS_flock, WAIT_FILE, "flock", DESCRIPTOR },
+	{ SYS_fcntl, WAIT_FILE, "fcntl", DESCRIPTOR },
+	{ SYS_fsync, WAIT_FILE, "fsync", DESCRIPTOR },
+	{ SYS_fdatasync, WAIT_FILE, "fdatasync", DESCRIPTOR },
+	{ SYS_ioctl, WAIT_OTHER, "ioctl", DESCRIPTOR },
+	{ SYS_semop, WAIT_OTHER, "semop", NOTHING },
+	{ SYS_semtimedop, WAIT_OTHER, "semop", NOTHING },
+	{ SYS_msgrcv, WAIT_OTHER, "msgrcv", NOTHING },
+	{ SYS_io_getevents, WAIT_IO, "io_getevents", NOTHING },
+	{ SYS_io_uring_enter, WAIT_IO, "io_uring", NOTHING },
+	{ SYS_restart_syscall, WAIT_OTHER, "a system call begun anew", NOTHING },
 #ifdef SYS_epoll_pwait2
-	{ SYS_epoll_pwait2, WAIT_EPOLL },
+	{ SYS_epoll_pwait2, WAIT_EPOLL, "epoll", NOTHING },
 #endif
 #ifdef SYS_epoll_wait
-	{ SYS_epoll_wait, WAIT_EPOLL },
+	{ SYS_epoll_wait, WAIT_EPOLL, "epoll", NOTHING },
 #endif
 #ifdef SYS_poll
-	{ SYS_poll, WAIT_POLL },
+	{ SYS_poll, WAIT_POLL, "poll", NOTHING },
 #endif
 #ifdef SYS_select
-	{ SYS_select, WAIT_POLL },
+	{ SYS_select, WAIT_POLL, "select", NOTHING },
 #endif
 #ifdef SYS_pause
-	{ SYS_pause, WAIT_SIGNAL },
+	{ SYS_pause, WAIT_SIGNAL, "pause", NOTHING },
 #endif
 };
 
@@ -72,12 +85,30 @@ const char *const *target_wait_names(void)
 	return names;
 }
 
-static enum thread_wait kind_of(long number)
+/* NULL: none of those. */
+static const struct call *call_of(long number)
 {
 	for (size_t i = 0; i < countof(calls); i++)
 		if (calls[i].number == number)
-			return calls[i].kind;
-	return WAIT_OTHER;
+			return &calls[i];
+	return NULL;
+}
+
+enum in_kernel { IN_CALL, ELSEWHERE, RUNNING, NOT_TOLD };
+
+/* The system call that a thread is in, and its first argument. */
+static enum in_kernel current_call(struct target *t, pid_t tid, long *number, uint64_t *first)
+{
+	char path[64], text[256];
+
+	*first = 0;
+	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
+	if (procfs_read_buf(t->proc, path, text, sizeof(text)) <= 0)
+		return NOT_TOLD;
+	if (!strncmp(text, "running", 7))
+		return RUNNING;
+	/* -1: in the kernel for another reason. */
+	return sscanf(text, "%ld %" SCNx64, number, first) >= 1 && *number >= 0 ? IN_CALL : ELSEWHERE;
 }
 
 /* Where the kernel hides system calls, the name of the function that it sleeps in still tells something. */
@@ -102,25 +133,79 @@ static enum thread_wait by_wchan(struct target *t, pid_t tid)
 
 struct thread_wait_info target_thread_wait(struct target *t, pid_t tid)
 {
-	struct thread_wait_info ret = { WAIT_UNKNOWN, 0 };
-	char path[64], text[256];
-	uint64_t first = 0;
+	const struct call *call;
+	uint64_t first;
 	long number;
 
-	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
-	if (procfs_read_buf(t->proc, path, text, sizeof(text)) <= 0) {
-		ret.kind = by_wchan(t, tid);
-		return ret;
+	switch (current_call(t, tid, &number, &first)) {
+	case IN_CALL:
+		call = call_of(number);
+		return (struct thread_wait_info){
+			.kind = call ? call->kind : WAIT_OTHER,
+			.at = call && call->kind == WAIT_FUTEX ? first : 0,
+		};
+	case ELSEWHERE:
+		return (struct thread_wait_info){ .kind = WAIT_FAULT };
+	case RUNNING:
+		return (struct thread_wait_info){ .kind = WAIT_NONE };
+	default:
+		return (struct thread_wait_info){ .kind = by_wchan(t, tid) };
 	}
-	if (!strncmp(text, "running", 7)) {
-		ret.kind = WAIT_NONE;
-		return ret;
+}
+
+static void describe_descriptor(struct target *t, const char *call, uint64_t fd, char *buf, size_t cap)
+{
+	char path[64], file[256];
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "fd/%" PRIu64, fd);
+	got = readlinkat(t->proc, path, file, sizeof(file) - 1);
+	file[got > 0 ? got : 0] = 0;
+	snprintf(buf, cap, "%s of %" PRIu64 "%s%s%s", call, fd, got > 0 ? " (" : "", file, got > 0 ? ")" : "");
+}
+
+static void describe_call(struct target *t, long number, uint64_t first, char *buf, size_t cap)
+{
+	const struct call *call = call_of(number);
+
+	if (!call)
+		snprintf(buf, cap, "system call %ld", number);
+	else if (call->subject == DESCRIPTOR)
+		describe_descriptor(t, call->name, first & UINT32_MAX, buf, cap);
+	else if (call->subject == PROCESS && (int32_t)first > 0)
+		snprintf(buf, cap, "%s for process %" PRId32, call->name, (int32_t)first);
+	else
+		snprintf(buf, cap, "%s", call->name);
+}
+
+/* Where in the kernel: all that is told without the right to trace. */
+static void describe_place(struct target *t, pid_t tid, char *buf, size_t cap)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), "task/%d/wchan", (int)tid);
+	if (procfs_read_buf(t->proc, path, text, sizeof(text)) > 0 && strcmp(text, "0") != 0)
+		snprintf(buf, cap, "%s (kernel)", text);
+}
+
+void target_thread_wait_text(struct target *t, pid_t tid, char *buf, size_t cap)
+{
+	uint64_t first;
+	long number;
+
+	buf[0] = 0;
+	if (t->core)
+		return;
+	switch (current_call(t, tid, &number, &first)) {
+	case IN_CALL:
+		describe_call(t, number, first, buf, cap);
+		break;
+	case NOT_TOLD:
+		describe_place(t, tid, buf, cap);
+		break;
+	default:
+		break;
 	}
-	if (sscanf(text, "%ld %" SCNx64, &number, &first) < 1)
-		return ret;
-	ret.kind = number < 0 ? WAIT_FAULT : kind_of(number);
-	ret.at = ret.kind == WAIT_FUTEX ? first : 0;
-	return ret;
 }
 
 /* Kernels without schedstat count in ticks, mostly of 10 ms. */
