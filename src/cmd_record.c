@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "family.h"
 #include "launch.h"
 #include "output.h"
 #include "progress.h"
@@ -260,6 +261,19 @@ static void note_tracer(struct record *r)
 		     (int)r->recorder.root.pid, (int)facts.tracer, facts.tracer_name);
 }
 
+/* A server's first process often only waits for its workers. */
+static void note_workers(struct record *r)
+{
+	struct family f;
+
+	if (r->o.subprocesses || failed(family_open(&f, r->recorder.root.pid)))
+		return;
+	if (!failed(family_update(&f, clock_now())) && f.joined_count)
+		note(r, "process %d has %zu child process%s: -s records them, too", (int)r->recorder.root.pid,
+		     f.joined_count, f.joined_count == 1 ? "" : "es");
+	family_close(&f);
+}
+
 static void summarise(struct record *r)
 {
 	uint64_t samples = r->profile->stats.samples;
@@ -269,6 +283,8 @@ static void summarise(struct record *r)
 	note_tracer(r);
 	if (!samples)
 		note(r, "no samples: %s", why_empty(r));
+	if (!samples)
+		note_workers(r);
 	if (r->o.quiet)
 		return;
 	note(r, "wrote %s (%s, %llu samples)", strcmp(r->path, "-") ? r->path : "standard output", r->o.sink->name,

@@ -83,6 +83,14 @@ def test_without_the_option_only_the_process_itself_is_seen(cspy, tmp_path):
     assert 'long_lived' not in text and 'process ' not in text
 
 
+def test_a_parent_that_only_waits_is_told_of_its_children(cspy, target, tmp_path):
+    program = 'import subprocess, sys; c = subprocess.Popen(["sleep", "60"]); print("ready"); sys.stdout.flush(); c.wait()'
+    t = target([*plain_python().argv, '-c', program])
+    assert t.line() == 'ready'
+    r = run(cspy, 'record', '-o', tmp_path / 'out.svg', '-p', t.pid, '-d', '0.5')
+    assert 'process %d has 1 child process: -s records them, too' % t.pid in r.err
+
+
 def test_a_storm_of_forks_is_survived(cspy, tmp_path):
     seen, stats, r = record(cspy, tmp_path, '--', *plain_python().argv, runtimes.ROOT + '/' + STORM, '2')
     assert 'storm is over' in r.out
