@@ -1,6 +1,6 @@
 # cspy's build. `make help` lists the targets.
 #
-# Source files are found by name: a new src/sink_NAME.c, src/cmd_NAME.c, runtimes/NAME/ or
+# Source files are found by name: a new src/sink_NAME.c, src/cmd_NAME.c, src/view_NAME.c, runtimes/NAME/ or
 # runtimes/NAME/layouts/VERSION.inc needs no line here.
 
 VERSION := 0.1.0
@@ -11,11 +11,13 @@ PREFIX ?= /usr/local
 CSPY_RUNTIMES ?= build/runtimes
 FUZZ_SECONDS  ?= 20
 SANITIZE      ?=
+# STATIC=1: one file that needs nothing of the system that it runs on.
+STATIC        ?=
 # make V=1 shows whole commands.
 say = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)' && )
 export CSPY_RUNTIMES
 
-PACKAGES := libelf libdw jansson libxxhash capstone liblzma
+PACKAGES := libelf libdw jansson libxxhash capstone ncursesw liblzma
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -35,9 +37,11 @@ SOURCES      := $(sort $(wildcard src/*.c src/*.S runtimes/*/*.c))
 RUNTIMES     := $(sort $(foreach f,$(wildcard runtimes/*/*.c),$(notdir $(patsubst %/,%,$(dir $(f))))))
 SINKS        := $(call names,src/sink_,.c,$(wildcard src/sink_*.c))
 COMMANDS     := $(call names,src/cmd_,.c,$(wildcard src/cmd_*.c))
+VIEWS        := $(call names,src/view_,.c,$(wildcard src/view_*.c))
 LAYOUT_NAMES := $(call names,runtimes/,/layouts,$(wildcard runtimes/*/layouts))
 
-TABLES    := $(GEN)/runtime_table.c $(GEN)/sink_table.c $(GEN)/command_table.c
+TABLES    := $(GEN)/runtime_table.c $(GEN)/sink_table.c $(GEN)/command_table.c \
+		$(GEN)/view_table.c
 GENERATED := $(TABLES) $(LAYOUT_NAMES:%=$(GEN)/%_layouts.inc)
 
 LIB_OBJECTS  := $(patsubst %,$(OBJ)/%.o,$(basename $(filter-out src/main.c,$(SOURCES)))) \
@@ -59,13 +63,13 @@ OPTIMISE := $(if $(SANITIZE),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Werror
 # A folder sees the contracts in include/, and itself: $(<D) is the folder of the file compiled.
 INCLUDES  = -Iinclude -I$(GEN) -I$(<D)
-DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"'
+DEFINES  := -D_GNU_SOURCE -DCSPY_VERSION='"$(VERSION)"' $(if $(STATIC),-DCSPY_STATIC)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS       := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -liberty -lm
+LIBS       := $(shell pkg-config $(if $(STATIC),--static) --libs $(PACKAGES) 2>/dev/null) -liberty -lm
 SANITIZER  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 
 FLAGS = -std=gnu11 $(OPTIMISE) $(WARNINGS) $(DEFINES) $(INCLUDES) $(PKG_CFLAGS) $(SANITIZER) $(CPPFLAGS) $(CFLAGS)
-LINK  = $(CC) $(SANITIZER) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
+LINK  = $(CC) $(SANITIZER) $(CFLAGS) $(if $(STATIC),-static) -Wl,--as-needed $(LDFLAGS)
 # Tests may look inside: they see src/ and, as "NAME/layout.h", the runtimes.
 TEST_INCLUDES := -Isrc -Iruntimes -Itests/unit/support
 
@@ -101,6 +105,10 @@ $(OBJ)/tests/%.o: tests/%.c $(BUILD)/flags | $(GENERATED)
 -include $(patsubst %.o,%.d,$(LIB_OBJECTS) $(MAIN_OBJECT) $(UNIT_SUPPORT)) \
 	$(patsubst $(BUILD)/%,$(OBJ)/%.d,$(UNIT_TESTS) $(LIVE_HELPERS) $(FUZZERS) $(TOOLS))
 
+.PHONY: static
+static: ## build build/static/cspy, which runs in any container, whatever its libc
+	@$(MAKE) BUILD=$(BUILD)/static STATIC=1 all
+
 # ---- Generated from file names ----------------------------------------------------------------
 
 # Each is made again every time and replaced only when it differs, so nothing else is rebuilt.
@@ -128,6 +136,9 @@ $(GEN)/sink_table.c: FORCE
 $(GEN)/command_table.c: FORCE
 	$(call table,command.h,command,command,$(COMMANDS))
 
+$(GEN)/view_table.c: FORCE
+	$(call table,cspy/view.h,view_ops,view,$(VIEWS))
+
 # Rows in version order; the compiler finds "layouts/X.Y.inc" from runtimes/NAME.
 $(GEN)/%_layouts.inc: FORCE
 	@mkdir -p $(@D)
@@ -143,9 +154,21 @@ $(BUILD)/flags: FORCE
 
 # ---- Installing and showing -------------------------------------------------------------------
 
+# The manual page and the completions come from the option tables in the program.
+SHARE = $(DESTDIR)$(PREFIX)/share
 .PHONY: install
-install: all ## install into DESTDIR/PREFIX (/usr/local)
+install: all ## install into DESTDIR/PREFIX (/usr/local): program, manual page, completions
 	install -D -m 755 $(BUILD)/cspy $(DESTDIR)$(PREFIX)/bin/cspy
+	@mkdir -p $(BUILD)/pages
+	@for kind in man bash zsh fish; do $(BUILD)/cspy completions $$kind >$(BUILD)/pages/$$kind || exit 1; done
+	install -D -m 644 $(BUILD)/pages/man $(SHARE)/man/man1/cspy.1
+	install -D -m 644 $(BUILD)/pages/bash $(SHARE)/bash-completion/completions/cspy
+	install -D -m 644 $(BUILD)/pages/zsh $(SHARE)/zsh/vendor-completions/_cspy
+	install -D -m 644 $(BUILD)/pages/fish $(SHARE)/fish/vendor_completions.d/cspy.fish
+
+.PHONY: deb
+deb: static ## build a Debian package of the static program: build/cspy_VERSION_ARCHITECTURE.deb
+	@tools/make-deb $(BUILD) $(VERSION)
 
 .PHONY: demo
 demo: ## install what is missing, build, and record a small Python program into flame.svg
@@ -167,6 +190,10 @@ check-unit: ## unit tests only
 .PHONY: check-live
 check-live: all live-helpers ## tests on real interpreters only (PYTEST_ARGS="-k ..." chooses)
 	@BUILD=$(BUILD) tools/run-checks runtimes live
+
+.PHONY: check-kill
+check-kill: all ## kill cspy 1,000 times while it pauses a program, which must run on
+	@CSPY_KILLS=1000 PYTEST_ARGS='--timeout=1200 -k killed_cspy_leaves_every_thread' BUILD=$(BUILD) tools/run-checks live
 
 .PHONY: check-browser
 check-browser: all live-helpers ## tests of what a browser shows only
@@ -273,11 +300,16 @@ bench: all ## cspy beside its peers, in one run
 	@tools/setup bench
 	@CSPY=$(abspath $(BUILD)/cspy) bench/run
 
+.PHONY: bench-top
+bench-top: all ## what the live view costs, beside py-spy's
+	@tools/setup bench
+	@CSPY=$(abspath $(BUILD)/cspy) bench/top
+
 # ---- Cleaning ---------------------------------------------------------------------------------
 
 .PHONY: clean
 clean: ## remove what was built; keep the fetched interpreters
-	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml)
+	rm -rf $(addprefix $(BUILD)/,cspy libcspy.a flags gen obj tests tools tidy cppcheck asan clang fuzz live.xml static pages deb) $(wildcard $(BUILD)/cspy_*.deb)
 
 .PHONY: distclean
 distclean: clean ## remove the fetched interpreters too

@@ -10,11 +10,14 @@ import tempfile
 import time
 
 import runtimes
-from judge import Judge
+import judge
+import ruby_judge
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LOAD = 'bench/targets/load.py'
-TRUTH = 'fixtures/targets/python/truth_%s.py'
+LOAD = {'python': 'bench/targets/load.py', 'ruby': 'bench/targets/load.rb'}
+TRUTH = {'python': 'fixtures/targets/python/truth_%s.py', 'ruby': 'fixtures/targets/ruby/truth_%s.rb'}
+JUDGE = {'python': judge.Judge, 'ruby': ruby_judge.Judge}
+ROOTS = re.compile(r'(?:^|[;# ])(thread_\d) ')     # of the threads that load.rb starts
 TARGET_SECONDS = 3600
 END_SECONDS = 60        # what a profiler may take to write its output
 POLL_SECONDS = 0.05
@@ -168,8 +171,9 @@ def measure(tool, python, mode, rate, a):
     truth = mode == 'truth'
     threads = 4 if mode == 'threads' else 1
     number = {'max': 1000000}.get(rate) or int(rate)
-    target = Target(python, TRUTH % a.truth, TARGET_SECONDS) if truth else Target(python, LOAD, mode, TARGET_SECONDS)
-    short, long_, on, off, verdicts, examples = [], [], [], [], {}, {}
+    script = TRUTH[python.runtime] % a.truth if truth else LOAD[python.runtime]
+    target = Target(python, script, *([] if truth else [mode]), TARGET_SECONDS)
+    short, long_, on, off, verdicts, examples, roots = [], [], [], [], {}, {}, set()
     try:
         time.sleep(0.3)
         for _ in range(a.rounds):
@@ -186,6 +190,9 @@ def measure(tool, python, mode, rate, a):
             on += [] if truth else speeds(target.lines(0), long_[-1].start + tool.starting, long_[-1].finish)
             if truth:
                 a.judge.count(tool.stacks(long_[-1].out), verdicts, examples)
+            elif mode == 'threads' and python.runtime == 'ruby':
+                roots.update(root for stack, _ in tool.stacks(long_[-1].out) for root in ROOTS.findall(stack))
+                row['threads'] = len(roots)
         fill(row, short, long_, on, off)
         if truth:
             judged(row, verdicts)
@@ -203,8 +210,11 @@ def judged(row, verdicts):
     row['wrong_line'] = share(verdicts.get('line', 0), total)
 
 
-class StackJudge(Judge):
-    """tests/live/judge.py, for stacks that come one by one."""
+class StackJudge:
+    """A judge of tests/live, for stacks that come one by one."""
+
+    def __init__(self, judge):
+        self.stack = judge.stack
 
     def count(self, stacks, verdicts, examples):
         """Adds to verdicts {verdict: samples}, and to examples one stack for each verdict."""
@@ -218,5 +228,5 @@ class StackJudge(Judge):
                 examples.setdefault(verdict, stack)
 
 
-def make_judge(program):
-    return StackJudge(os.path.join(runtimes.ROOT, TRUTH % program))
+def make_judge(runtime, program):
+    return StackJudge(JUDGE[runtime](os.path.join(runtimes.ROOT, TRUTH[runtime] % program)))

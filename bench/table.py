@@ -14,12 +14,13 @@ COLUMNS = [
     ('cut', 'cut %', 2),
     ('impossible', 'impossible %', 3),
     ('wrong_line', 'line %', 3),
+    ('threads', 'threads seen', 0),
     ('memory_mb', 'MB', 1),
 ]
 TOOL = 24
 # What cspy is compared to, and which of its modes with which of theirs.
 PAIRS = [('cspy', 'py-spy'), ('cspy', 'austin'), ('cspy-blocking', 'py-spy'), ('cspy-nonblocking', 'py-spy-nonblocking'),
-         ('cspy-nonblocking', 'austin')]
+         ('cspy-nonblocking', 'austin'), ('cspy', 'rbspy'), ('cspy-blocking', 'rbspy'), ('cspy-nonblocking', 'rbspy-nonblocking')]
 
 
 def cell(row, key, digits):

@@ -26,13 +26,16 @@ class Tool:
 
     program = None      # command line, or None when there is none here
     starting = 0        # seconds that it needs before SIGINT makes it write what it has
+    runtime = 'python'  # what it reads; None: any that we have
 
     def __init__(self, name, options=()):
         self.name = name
         self.options = list(options)
 
-    def missing(self, python):
+    def missing(self, interpreter):
         """Why it can't be used on a target that this interpreter runs; '' when it can."""
+        if self.runtime not in (None, interpreter.runtime):
+            return 'does not read %s' % interpreter.runtime
         return '' if self.program else 'not found'
 
     def version(self):
@@ -50,6 +53,8 @@ def found(variable, name):
 
 
 class Cspy(Tool):
+    runtime = None
+
     def command(self, target, rate, seconds, out, every_thread):
         idle = ['--idle'] if every_thread else []
         return [*self.program, 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(int(seconds) + LONGER), '-f', 'folded',
@@ -84,10 +89,10 @@ class PySpy(Tool):
 class Austin(Tool):
     converter = None    # mojo2austin: its output as text
 
-    def missing(self, python):
+    def missing(self, interpreter):
         if self.program and not self.converter:
             return 'no mojo2austin, which makes its output text'
-        return super().missing(python)
+        return super().missing(interpreter)
 
     def command(self, target, rate, seconds, out, every_thread):
         return [*self.program, '-i', '%dus' % max(1, MAX_RATE // rate), '-x', str(int(seconds) + LONGER), '-p', str(target.pid), '-o', out,
@@ -112,10 +117,11 @@ class OwnSampler(Tool):
 
     starting = 2
 
-    def missing(self, python):
-        if python.version < (3, 15):
-            return 'reads CPython 3.15 and later only; the target runs %s' % '.'.join(map(str, python.version))
-        return ''
+    def missing(self, interpreter):
+        if interpreter.runtime == 'python' and interpreter.version < (3, 15):
+            return 'reads CPython 3.15 and later only; the target runs %s' % '.'.join(map(str, interpreter.version))
+        self.program = interpreter.argv
+        return super().missing(interpreter)
 
     def version(self):
         return ''
@@ -138,6 +144,27 @@ class OwnSampler(Tool):
                 yield ';'.join(colons(frame) for frame in stack.split(';')[1:]), int(count)
 
 
+class Rbspy(Tool):
+    """Opens the target's files by the target's paths: it has to run in the target's own root, and gets a copy of itself there."""
+
+    runtime = 'ruby'
+
+    def command(self, target, rate, seconds, out, every_thread):
+        program = target.inside(shutil.copy(self.program[0], target.folder))
+        return target.beside([program, *self.program[1:], 'record', '-p', str(target.pid), '-r', str(rate), '-d', str(int(seconds) + LONGER),
+                              '--format', 'collapsed', '--silent', '--file', target.inside(out), '--raw-file', target.inside(out + '.raw'),
+                              *self.options])
+
+    def outcome(self, text, out, threads):
+        return Outcome(sum(count for _, count in self.stacks(out)))
+
+    def stacks(self, out):
+        with open(out, encoding='utf-8', errors='replace') as f:
+            for line in f:
+                stack, _, count = line.rstrip('\n').rpartition(' ')
+                yield ';'.join('%s (%s)' % tuple(frame.rsplit(' - ', 1)) for frame in stack.split(';')), int(count)
+
+
 def colons(frame):
     """`file:function:line` as `function (file:line)`."""
     parts = frame.rsplit(':', 2)
@@ -147,6 +174,7 @@ def colons(frame):
 def all_tools(cspy):
     Cspy.program = [cspy]
     PySpy.program = found('PYSPY', 'py-spy')
+    Rbspy.program = found('RBSPY', 'rbspy')
     Austin.program = found('AUSTIN', 'austin')
     Austin.converter = found('MOJO2AUSTIN', 'mojo2austin')
     return [
@@ -158,6 +186,8 @@ def all_tools(cspy):
         PySpy('py-spy-nonblocking', ['--nonblocking']),
         PySpy('py-spy-native', ['--native']),
         Austin('austin'),
+        Rbspy('rbspy'),
+        Rbspy('rbspy-nonblocking', ['--nonblocking']),
         OwnSampler('cpython-sampler'),
         OwnSampler('cpython-sampler-blocking', ['--blocking']),
     ]

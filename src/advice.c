@@ -1,6 +1,5 @@
 /* advice.c - say what failed, why, and the one thing to do about it. */
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "advice.h"
 #include "procfs.h"
+#include "users.h"
 
 enum {
 	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD in field 9 of stat */
@@ -52,17 +52,21 @@ static void find_state(int proc, struct advice_facts *f)
 
 static void find_owner(int proc, struct advice_facts *f, const char *status)
 {
-	const struct passwd *user;
 	struct stat st;
 
 	f->uid = effective_uid(status);
-	user = getpwuid((uid_t)f->uid);
-	if (user)
-		snprintf(f->user, sizeof(f->user), "%s", user->pw_name);
-	else
-		snprintf(f->user, sizeof(f->user), "user %ld", f->uid);
+	users_name((uid_t)f->uid, f->user, sizeof(f->user));
 	/* The files of a process that must not be dumped belong to root. */
 	f->dumpable = fstatat(proc, "mem", &st, 0) || f->uid == 0 || st.st_uid != 0;
+}
+
+/* The namespace itself can be named only by who may trace; its map of ids by everybody. */
+static bool has_other_users(int proc)
+{
+	CLEANUP(cleanup_free) char *its = procfs_read(proc, "uid_map", NULL);
+	CLEANUP(cleanup_free) char *ours = procfs_read(AT_FDCWD, "/proc/self/uid_map", NULL);
+
+	return its && ours && strcmp(its, ours) != 0;
 }
 
 static void find_tracer(struct advice_facts *f)
@@ -108,6 +112,7 @@ void advice_find_facts(pid_t pid, struct advice_facts *ret)
 	ret->process = (pid_t)status_number(status, "Tgid", 10);
 	ret->tracer = (pid_t)status_number(status, "TracerPid", 10);
 	find_owner(proc, ret, status);
+	ret->foreign_users = has_other_users(proc);
 	find_tracer(ret);
 	got = readlinkat(proc, "exe", ret->exe, sizeof(ret->exe) - 1);
 	ret->exe[got > 0 ? got : 0] = 0;
@@ -152,8 +157,14 @@ static void advise_denied(const struct advice_facts *f, struct advice *ret)
 {
 	char who[96];
 
-	snprintf(who, sizeof(who), "process %d: no permission to read it", (int)f->pid);
-	if (f->own_uid == 0 && !f->can_trace)
+	snprintf(who, sizeof(who), "process %d: no permission to %s it", (int)f->pid, f->readable ? "pause" : "read");
+	if (f->readable && !f->tracer)
+		say(ret, EXIT_DENIED, "try --nonblocking",
+		    "%s: the kernel refuses ptrace (seccomp, SELinux or AppArmor), though not reading", who);
+	else if (f->foreign_users && f->can_trace)
+		say(ret, EXIT_DENIED, "run cspy on the host, with sudo, or inside the process's own container",
+		    "%s: it lives in another user namespace, for which cspy's CAP_SYS_PTRACE does not count", who);
+	else if (f->own_uid == 0 && !f->can_trace)
 		say(ret, EXIT_DENIED, container_hint, "%s: root, but without the capability CAP_SYS_PTRACE", who);
 	else if (f->own_uid != 0 && f->uid != f->own_uid && !f->can_trace)
 		say(ret, EXIT_DENIED, "run cspy with sudo, or as that user", "%s: it belongs to %s", who, f->user);

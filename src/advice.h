@@ -32,9 +32,11 @@ struct advice_facts {
 	pid_t process; /* the process that the id is a thread of; pid itself when it is a process */
 	pid_t tracer;  /* 0: none */
 	char tracer_name[32];
-	long uid, own_uid; /* effective ones */
-	char user[64];	   /* name or number of uid */
-	bool can_trace;	   /* CAP_SYS_PTRACE */
+	long uid, own_uid;  /* effective ones */
+	char user[64];	    /* name or number of uid */
+	bool can_trace;	    /* CAP_SYS_PTRACE */
+	bool foreign_users; /* it lives in another user namespace */
+	bool readable;	    /* it was read, so what was refused is to pause it: for the caller to set */
 	bool dumpable;
 	int yama;      /* ptrace_scope; 0 also where there is no Yama */
 	char exe[256]; /* "" when not readable */

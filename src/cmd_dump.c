@@ -1,21 +1,27 @@
 /* cmd_dump.c - cspy dump: print what every thread of a process is doing now. */
+#include <string.h>
 #include <time.h>
 
 #include "advice.h"
 #include "command.h"
-#include "dump.h"
+#include "dump_tree.h"
 #include "starting.h"
+#include "target_core.h"
 
 struct options {
 	pid_t pid;
-	bool json;
+	bool json, subprocesses;
+	const char *core, *exe; /* a core file, and the program's own file where it is not at its path */
 	struct dump_options dump;
 };
 
 #define AT(field) offsetof(struct options, field)
 static const struct option_row rows[] = {
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "the process; PID alone does, too" },
+	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
+	  "its children, too, and theirs; equal stacks once" },
 	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
+	{ "core", 'c', OPTION_STRING, AT(core), "CORE", "a core file, of a process that is no more" },
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
 	  "whole paths, not only what tells files apart" },
@@ -45,7 +51,7 @@ static int explain(const struct advice_facts *f, struct err e, const char *why)
 }
 
 /* A process that was started a moment ago gets time to load its interpreter. */
-static struct err take(const struct options *o, char *why, size_t cap, struct dump **ret)
+static struct err take(const struct options *o, char *why, size_t cap, bool *readable, struct dump **ret)
 {
 	static const struct timespec nap = { 0, 10000000 };
 
@@ -54,6 +60,7 @@ static struct err take(const struct options *o, char *why, size_t cap, struct du
 		struct err e = target_open(o->pid, &target);
 
 		why[0] = 0;
+		*readable = !failed(e);
 		if (!failed(e))
 			e = dump_take(target, o->dump, why, cap, ret);
 		target_close(target);
@@ -63,30 +70,85 @@ static struct err take(const struct options *o, char *why, size_t cap, struct du
 	}
 }
 
+static void print(const struct options *o, const struct dump *d)
+{
+	if (o->json)
+		dump_json(stdout, d);
+	else
+		dump_text(stdout, d);
+}
+
 static int dump(const struct options *o)
 {
 	struct advice_facts facts;
-	struct advice a = { 0 };
 	struct dump *d = NULL;
 	char why[256] = "";
+	bool readable;
 	struct err e;
 	int code = EXIT_OK;
 
-	advice_find_facts(o->pid, &facts);
-	if (advice_hopeless(&facts, &a)) {
-		advice_print(stderr, &a);
-		return a.exit_code;
-	}
-	e = take(o, why, sizeof(why), &d);
+	e = take(o, why, sizeof(why), &readable, &d);
 	if (failed(e)) {
 		advice_find_facts(o->pid, &facts); /* it may have ended since */
+		facts.readable = readable;
 		code = explain(&facts, e, why);
-	} else if (o->json) {
-		dump_json(stdout, d);
 	} else {
-		dump_text(stdout, d);
+		print(o, d);
 	}
 	dump_free(d);
+	return code;
+}
+
+static int dump_core(struct options *o)
+{
+	struct advice a = { .exit_code = EXIT_UNSUPPORTED };
+	struct target *t = NULL;
+	struct dump *d = NULL;
+	char why[256] = "";
+	struct err e = target_open_core(o->core, o->exe, &t);
+
+	o->dump.nonblocking = true; /* there is nothing that could run */
+	if (!failed(e))
+		e = dump_take(t, o->dump, why, sizeof(why), &d);
+	if (failed(e)) {
+		snprintf(a.text, sizeof(a.text), "%.200s: %s", o->core, *why ? why : e.os ? strerror(e.os) : e.what);
+		if (e.os)
+			a.exit_code = EXIT_FAILED;
+		else if (t && !o->exe)
+			snprintf(a.hint, sizeof(a.hint),
+				 "the files that it had mapped are needed, unchanged; for the program's own: "
+				 "cspy dump --core CORE EXE");
+		advice_print(stderr, &a);
+	} else {
+		print(o, d);
+	}
+	dump_free(d);
+	target_close(t);
+	return failed(e) ? a.exit_code : EXIT_OK;
+}
+
+static int dump_tree(const struct options *o)
+{
+	struct tree *t = NULL;
+	struct err e = tree_take(o->pid, o->dump, &t);
+	int code = EXIT_OK;
+
+	if (!failed(e) && !t->process_count)
+		e = err_at(ERR_GONE, 0, "looking at the process");
+	/* Nothing can be told of its children without a word about itself. */
+	if (!failed(e) && t->process_count == 1 && t->processes[0].err.code == ERR_DENIED)
+		e = t->processes[0].err;
+	if (failed(e)) {
+		struct advice_facts facts;
+
+		advice_find_facts(o->pid, &facts);
+		code = explain(&facts, e, "");
+	} else if (o->json) {
+		tree_json(stdout, t);
+	} else {
+		tree_text(stdout, t);
+	}
+	tree_free(t);
 	return code;
 }
 
@@ -94,6 +156,8 @@ static int dump_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct options_rest rest;
+	struct advice_facts facts;
+	struct advice a = { 0 };
 
 	options_parse(rows, argc, argv, &o, &rest);
 	switch (rest.outcome) {
@@ -110,16 +174,29 @@ static int dump_run(const struct command *self, int argc, char **argv)
 	}
 	if (rest.command)
 		return refuse("dump takes a running process, no command", "to start a program: cspy record -- COMMAND");
+	if (o.core) {
+		o.exe = rest.operand;
+		if (o.pid || o.subprocesses)
+			return refuse("a core file and a process: one of them", "");
+		return dump_core(&o);
+	}
 	if (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid)))
 		return refuse("dump takes one process id", "as in: cspy dump 4711");
 	if (!o.pid)
 		return refuse("nothing to dump", "name a process: -p PID");
-	return dump(&o);
+	if (o.subprocesses && o.dump.locals && !o.json)
+		return refuse("--locals with -s is for --json", "stacks that are shown once have different variables");
+	advice_find_facts(o.pid, &facts);
+	if (advice_hopeless(&facts, &a)) {
+		advice_print(stderr, &a);
+		return a.exit_code;
+	}
+	return o.subprocesses ? dump_tree(&o) : dump(&o);
 }
 
 const struct command command_dump = {
 	.name = "dump",
-	.usage = "[OPTIONS] -p PID",
+	.usage = "[OPTIONS] -p PID\n[OPTIONS] --core CORE [EXECUTABLE]",
 	.summary = "print what every thread of a process is doing now",
 	.options = rows,
 	.run = dump_run,

@@ -6,13 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "advice.h"
 #include "command.h"
+#include "family.h"
 #include "launch.h"
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
-#include "recorder.h"
+#include "sampling.h"
 #include "stats.h"
 
 /* Everything that one recording needs; nothing outlives it. */
@@ -20,8 +20,6 @@ struct record {
 	struct record_options o;
 	pid_t child;
 	char *path, *stats_path;
-	struct strings *strings;
-	struct frames *frames;
 	struct profile *profile;
 	struct session session;
 	struct recorder recorder;
@@ -143,50 +141,29 @@ static int write_stats(struct record *r)
 
 /* ---- While it runs ---- */
 
-static void set_text(char **at, const char *text)
-{
-	free(*at);
-	*at = xstrdup(text);
-}
-
-/* For titles and metadata; before the target is gone. */
-static void describe(struct record *r)
-{
-	const struct rt_about *a = &r->recorder.about;
-	char text[4096];
-	CLEANUP(cleanup_free) char *runtime = NULL;
-
-	if (r->recorder.target) {
-		target_cmdline(r->recorder.target, text, sizeof(text));
-		if (*text)
-			set_text(&r->profile->command, text);
-	}
-	if (!a->name[0])
-		return;
-	runtime = xasprintf("%s %s%s%s", a->name, a->version, *a->flavour ? ", " : "", a->flavour);
-	set_text(&r->profile->runtime, runtime);
-}
-
 static void draw_progress(struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 	const struct recorder *rec = &r->recorder;
+	const struct watch *w = recorder_watched(rec);
 	double seconds = (double)recorder_elapsed(rec) * 1e-9;
-	char text[256];
+	char text[256], more[64] = "";
 
-	if (!rec->sampler)
-		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d", (int)rec->pid);
+	if (r->o.subprocesses)
+		snprintf(more, sizeof(more), " and %zu children", rec->children.count);
+	if (!w)
+		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d%s", (int)rec->root.pid,
+			 more);
 	else
 		snprintf(text, sizeof(text),
-			 "cspy: process %d, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s", (int)rec->pid,
-			 rec->about.name, rec->about.version, seconds, (unsigned long long)s->samples,
-			 (unsigned long long)stats_failed(s), r->path);
+			 "cspy: process %d%s, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s",
+			 (int)rec->root.pid, more, w->about.name, w->about.version, seconds,
+			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), r->path);
 	progress_draw(&r->progress, text);
 }
 
 static void snapshot(struct record *r)
 {
-	describe(r);
 	if (!output_is_file(r->path))
 		note(r, "no snapshot: %s is no file, and gets the whole at the end", r->path);
 	else if (write_profile(r) == EXIT_OK)
@@ -196,17 +173,13 @@ static void snapshot(struct record *r)
 static void sample(struct record *r)
 {
 	enum recorder_event event = RECORDER_PROGRESS;
-	bool described = false;
 
+	sampling_describe(r->profile, &r->recorder);
 	while (event != RECORDER_ENDED) {
 		event = recorder_next(&r->recorder);
 		if (event == RECORDER_SNAPSHOT)
 			snapshot(r);
-		/* The command line is read while there is a process that has one. */
-		if (!described && r->recorder.target) {
-			describe(r);
-			described = true;
-		}
+		sampling_describe(r->profile, &r->recorder);
 		if (event != RECORDER_ENDED)
 			draw_progress(r);
 	}
@@ -229,21 +202,39 @@ static void note_end(struct record *r)
 {
 	const struct recorder *rec = &r->recorder;
 
-	if (rec->execs)
-		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->pid,
-		     (double)rec->exec_ns * 1e-9, rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
+	if (rec->root.execs)
+		note(r, "process %d began to run another program (exec) after %.1f s%s", (int)rec->root.pid,
+		     (double)(rec->root.exec_ns - rec->started_ns) * 1e-9,
+		     rec->end == RECORDER_END_LOST ? "" : "; both are in the profile");
 	if (rec->end == RECORDER_END_EXITED && rec->started_ns)
-		note(r, "process %d has ended", (int)rec->pid);
+		note(r, "process %d has ended", (int)rec->root.pid);
 	if (rec->end == RECORDER_END_LOST && rec->started_ns)
-		note(r, "process %d can't be read any more: %s", (int)rec->pid, *rec->why ? rec->why : rec->error.what);
+		note(r, "process %d can't be read any more: %s", (int)rec->root.pid,
+		     *rec->root.why ? rec->root.why : rec->root.error.what);
 	if (r->child && rec->end != RECORDER_END_EXITED)
-		note(r, "process %d is still running", (int)rec->pid);
+		note(r, "process %d is still running", (int)rec->root.pid);
+}
+
+static void note_children(struct record *r)
+{
+	const struct children *c = &r->recorder.children;
+
+	if (!r->o.subprocesses)
+		return;
+	note(r, "%llu children were seen, %llu of them with an interpreter", (unsigned long long)c->seen,
+	     (unsigned long long)c->attached);
+	if (c->denied)
+		note(r, "%llu children could not be read: no permission", (unsigned long long)c->denied);
+	if (c->left_out)
+		note(r, "%llu children were left out: too many at once", (unsigned long long)c->left_out);
 }
 
 static const char *why_empty(const struct record *r)
 {
 	const struct profile_stats *s = &r->profile->stats;
 
+	if (r->o.subprocesses && !s->processes)
+		return "neither the process nor a child of it ran an interpreter that cspy knows";
 	if (!s->ticks)
 		return "the process ended before the first look";
 	if (stats_failed(s))
@@ -251,6 +242,8 @@ static const char *why_empty(const struct record *r)
 	if (s->idle)
 		return r->o.gil ? "no thread held the lock (-i counts those that wait)"
 				: "all threads were idle all the time (-i counts them)";
+	if (r->o.native)
+		return "no thread ran (a sleeping one is not stopped, and has no native stack)";
 	return r->o.gil ? "no thread held the lock" : "no thread ran code of the interpreter";
 }
 
@@ -262,10 +255,23 @@ static void note_tracer(struct record *r)
 
 	if (!s->pause_failed || s->paused)
 		return;
-	advice_find_facts(r->recorder.pid, &facts);
+	advice_find_facts(r->recorder.root.pid, &facts);
 	if (facts.tracer)
 		note(r, "process %d could not be paused: process %d (%s) traces it; it was read while it ran",
-		     (int)r->recorder.pid, (int)facts.tracer, facts.tracer_name);
+		     (int)r->recorder.root.pid, (int)facts.tracer, facts.tracer_name);
+}
+
+/* A server's first process often only waits for its workers. */
+static void note_workers(struct record *r)
+{
+	struct family f;
+
+	if (r->o.subprocesses || failed(family_open(&f, r->recorder.root.pid)))
+		return;
+	if (!failed(family_update(&f, clock_now())) && f.joined_count)
+		note(r, "process %d has %zu child process%s: -s records them, too", (int)r->recorder.root.pid,
+		     f.joined_count, f.joined_count == 1 ? "" : "es");
+	family_close(&f);
 }
 
 static void summarise(struct record *r)
@@ -273,9 +279,12 @@ static void summarise(struct record *r)
 	uint64_t samples = r->profile->stats.samples;
 
 	note_end(r);
+	note_children(r);
 	note_tracer(r);
 	if (!samples)
 		note(r, "no samples: %s", why_empty(r));
+	if (!samples)
+		note_workers(r);
 	if (r->o.quiet)
 		return;
 	note(r, "wrote %s (%s, %llu samples)", strcmp(r->path, "-") ? r->path : "standard output", r->o.sink->name,
@@ -286,23 +295,9 @@ static void summarise(struct record *r)
 /* Nothing was ever read: there is nothing to write, only to explain. */
 static int explain(struct record *r, struct err e)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
-	int code;
+	struct advice a;
 
-	advice_find_facts(r->recorder.pid, &facts);
-	advice_attach(&facts, e, r->recorder.why, &a);
-	if (r->child) {
-		code = launch_status(r->child, e.code == ERR_GONE);
-		if (code > 0 || (code == 0 && a.exit_code == EXIT_GONE))
-			a.exit_code = (enum exit_code)code;
-		if (code >= 0)
-			snprintf(a.text, sizeof(a.text),
-				 "%.200s: it ended (exit code %d) before an interpreter was found in it", r->o.argv[0],
-				 code);
-		else
-			snprintf(a.hint, sizeof(a.hint), "process %d is still running", (int)r->child);
-	}
+	sampling_explain(&r->recorder, e, r->child, r->child ? r->o.argv[0] : "", &a);
 	progress_clear(&r->progress);
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -326,6 +321,8 @@ static int finish(struct record *r)
 	summarise(r);
 	if (child >= 0)
 		return child;
+	if (r->o.subprocesses && !r->profile->stats.processes)
+		return EXIT_UNSUPPORTED;
 	return rec->end == RECORDER_END_EXITED && !r->profile->stats.ticks ? EXIT_GONE : EXIT_OK;
 }
 
@@ -333,7 +330,7 @@ static int finish(struct record *r)
 
 static int start_child(struct record *r)
 {
-	struct launch_options o = { r->o.argv, &r->session.saved, r->o.as_root };
+	struct launch_options o = { .argv = r->o.argv, .signals = &r->session.saved, .as_root = r->o.as_root };
 	struct err e = launch_start(&o, &r->child);
 
 	if (failed(e)) {
@@ -348,11 +345,9 @@ static int start_child(struct record *r)
 
 static int check_process(struct record *r)
 {
-	struct advice_facts facts;
-	struct advice a = { 0 };
+	struct advice a;
 
-	advice_find_facts(r->o.pid, &facts);
-	if (!advice_hopeless(&facts, &a))
+	if (!sampling_hopeless(r->o.pid, &a))
 		return EXIT_OK;
 	advice_print(stderr, &a);
 	return a.exit_code;
@@ -377,24 +372,8 @@ static struct recorder_options recorder_options(const struct record *r)
 		.rate = o->rate,
 		.duration_ns = o->duration_ns,
 		.launched = r->child != 0,
+		.subprocesses = o->subprocesses,
 	};
-}
-
-static void new_profile(struct record *r)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	r->strings = strings_new();
-	r->frames = frames_new(r->strings);
-	r->profile = profile_new(r->frames);
-	r->profile->keep_runs = r->o.sink->needs_runs;
-	r->profile->interval_ns = (uint64_t)(1e9 / r->o.rate);
-	r->profile->start_ns = clock_now();
-	r->profile->start_unix_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-	r->profile->pid = r->o.pid;
-	r->profile->stats.rate_wanted = r->o.rate;
-	set_text(&r->profile->mode, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
 }
 
 static int record(struct record *r)
@@ -414,7 +393,8 @@ static int record(struct record *r)
 		code = start_child(r);
 	if (code != EXIT_OK)
 		return code;
-	new_profile(r);
+	r->profile = sampling_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
+	r->profile->keep_runs = r->o.sink->needs_runs;
 	progress_init(&r->progress, r->o.quiet, r->child != 0);
 	o = recorder_options(r);
 	e = recorder_open(&r->recorder, &o, &r->session, r->profile, r->o.pid);
@@ -422,7 +402,7 @@ static int record(struct record *r)
 		return explain(r, e);
 	sample(r);
 	if (r->recorder.end == RECORDER_END_LOST && !r->recorder.started_ns)
-		return explain(r, r->recorder.error);
+		return explain(r, r->recorder.root.error);
 	return finish(r);
 }
 
@@ -436,7 +416,7 @@ static void print_help(const struct command *self)
 
 static int record_run(const struct command *self, int argc, char **argv)
 {
-	struct record r = { .session = { .signals = -1, .pidfd = -1 } };
+	struct record r = { .session = { .signals = -1, .pidfd = -1, .keys = -1 } };
 	struct advice a;
 	int code;
 
@@ -457,9 +437,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 	recorder_close(&r.recorder);
 	if (r.session.signals >= 0)
 		session_close(&r.session);
-	profile_free(r.profile);
-	frames_free(r.frames);
-	strings_free(r.strings);
+	sampling_profile_free(r.profile);
 	free(r.path);
 	free(r.stats_path);
 	return code;

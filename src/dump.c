@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "pause.h"
 #include "runtimes.h"
+#include "target_core.h"
 
 enum {
 	DEPTH = 65535,
@@ -177,7 +178,9 @@ static void set_state(struct dump_thread *th, const struct raw_stack *s, enum th
 	th->active = os == THREAD_RUNNING;
 	th->owns_lock = s->state == RT_RUNNING && *lock;
 	th->gc = s->gc;
-	if (os == THREAD_STOPPED)
+	if (os == THREAD_DEAD)
+		snprintf(th->state, sizeof(th->state), "ended%s%s", th->owns_lock ? "+" : "", th->owns_lock ? low : "");
+	else if (os == THREAD_STOPPED)
 		snprintf(th->state, sizeof(th->state), "stopped");
 	else if (s->state == RT_WANT_LOCK)
 		snprintf(th->state, sizeof(th->state), "%s-wait", *low ? low : "lock");
@@ -197,6 +200,7 @@ static void add_thread(struct look *l, const struct raw_stack *s, const enum thr
 	*th = (struct dump_thread){
 		.thread = s->thread,
 		.tid = os ? os->tid : 0,
+		.ns_tid = s->ns_tid,
 		.deep = s->deep,
 		.sure = s->sure,
 		.err = s->err,
@@ -288,8 +292,13 @@ static struct err take(struct look *l)
 	d->paused_ns += pause_release(&l->pause);
 	if (failed(e))
 		return e;
-	for (size_t i = 0; i < d->thread_count; i++)
-		name_thread(l, &l->stacks.list[i], &d->threads[i]);
+	for (size_t i = 0; i < d->thread_count; i++) {
+		struct dump_thread *th = &d->threads[i];
+
+		name_thread(l, &l->stacks.list[i], th);
+		if (th->tid && !th->active)
+			target_thread_wait_text(l->target, th->tid, th->waits_for, sizeof(th->waits_for));
+	}
 	for (size_t i = 0; i < d->frame_count; i++)
 		resolve(l, &d->frames[i]);
 	return OK;
@@ -312,9 +321,11 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 
 	d->options = o;
 	d->pid = t->pid;
+	d->ns_pid = t->ns_pid;
 	d->strings = strings_new();
 	d->frames_known = frames_new(d->strings);
 	d->profile = profile_new(d->frames_known);
+	d->signal = target_core_signal(t);
 	target_cmdline(t, d->command, sizeof(d->command));
 	target_exe(t, d->exe, sizeof(d->exe));
 	return d;

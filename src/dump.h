@@ -26,12 +26,16 @@ struct dump_frame {
 	bool has_locals; /* they were asked for and read, be there any or not */
 };
 
+enum { WAITS_BYTES = 320 };
+
 struct dump_thread {
-	uint64_t thread; /* the language's own id; 0: not known */
-	pid_t tid;	 /* 0: not known */
-	str_id name;	 /* 0: it has none */
-	char state[32];	 /* "active+gil", "idle", "gil-wait", ... */
-	bool active;	 /* on a CPU or waiting for one */
+	uint64_t thread;	     /* the language's own id; 0: not known */
+	pid_t tid;		     /* 0: not known */
+	pid_t ns_tid;		     /* in the target's own pid namespace; 0: not known */
+	str_id name;		     /* 0: it has none */
+	char state[32];		     /* "active+gil", "idle", "gil-wait", ... */
+	char waits_for[WAITS_BYTES]; /* "read of 5 (pipe:[4711])"; "": nothing, or not known */
+	bool active;		     /* on a CPU or waiting for one */
 	bool owns_lock;
 	bool gc;
 	bool deep;	     /* the root side is missing */
@@ -42,7 +46,8 @@ struct dump_thread {
 
 struct dump {
 	struct dump_options options;
-	pid_t pid;
+	pid_t pid, ns_pid;
+	int signal; /* that ended the process whose core file this is; 0: none */
 	char command[4096], exe[4096];
 	struct rt_about about;
 	struct strings *strings;
@@ -64,6 +69,9 @@ void dump_free(struct dump *d); /* accepts NULL */
 
 /* dump_text.c, dump_json.c */
 void dump_text(FILE *out, const struct dump *d);
+void dump_text_frame(FILE *out, const struct dump *d, const struct dump_frame *f);
+void dump_text_plain(FILE *out, const char *text); /* the target's words, without what could move the cursor */
+void dump_text_error(FILE *out, const char *lead, struct err e);
 void dump_json(FILE *out, const struct dump *d);
 
 #endif

@@ -132,6 +132,12 @@ static void put_thread(FILE *out, const struct dump *d, const struct dump_thread
 		fprintf(out, "%d,", (int)th->tid);
 	else
 		fputs("null,", out);
+	put_number(out, "ns_pid", (uint64_t)d->ns_pid);
+	fputc(',', out);
+	put_number(out, "ns_thread_id", (uint64_t)th->ns_tid);
+	fputc(',', out);
+	put_text(out, "waits_for", th->waits_for);
+	fputc(',', out);
 	put_bool(out, "active", th->active);
 	fputc(',', out);
 	put_bool(out, "owns_gil", th->owns_lock);

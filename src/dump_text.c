@@ -7,7 +7,7 @@
 #include "utf8.h"
 
 /* Names and values are the target's: nothing of them may move the cursor, or look like another line. */
-static void put(FILE *out, const char *s)
+void dump_text_plain(FILE *out, const char *s)
 {
 	size_t len;
 	uint32_t c;
@@ -22,7 +22,7 @@ static void put(FILE *out, const char *s)
 	}
 }
 
-static void put_error(FILE *out, const char *lead, struct err e)
+void dump_text_error(FILE *out, const char *lead, struct err e)
 {
 	fprintf(out, "    [%s: %s", lead, err_code_name(e.code));
 	if (e.what)
@@ -45,28 +45,28 @@ static void print_locals(FILE *out, const struct dump *d, const struct dump_fram
 			fprintf(out, "        %s:\n", arguments ? "Arguments" : "Locals");
 		headed = true;
 		fputs("            ", out);
-		put(out, l->name);
+		dump_text_plain(out, l->name);
 		fputs(": ", out);
-		put(out, l->value);
+		dump_text_plain(out, l->value);
 		fputc('\n', out);
 	}
 }
 
-static void print_frame(FILE *out, const struct dump *d, const struct dump_frame *f)
+void dump_text_frame(FILE *out, const struct dump *d, const struct dump_frame *f)
 {
 	struct sink_options o = { .full_filenames = d->options.full_filenames };
 	struct label label;
 
 	if (!f->id) {
-		put_error(out, "frame could not be named", f->err);
+		dump_text_error(out, "frame could not be named", f->err);
 		return;
 	}
 	label = label_of(d->profile, f->id, &o);
 	fputs("    ", out);
-	put(out, label.function);
+	dump_text_plain(out, label.function);
 	if (*label.file) {
 		fputs(" (", out);
-		put(out, label.file);
+		dump_text_plain(out, label.file);
 		if (label.line)
 			fprintf(out, ":%" PRIu32, label.line);
 		fputc(')', out);
@@ -84,29 +84,34 @@ static void print_thread(FILE *out, const struct dump *d, const struct dump_thre
 		fprintf(out, "Thread 0x%" PRIX64 " (%s)", th->thread, th->state);
 	if (th->name) {
 		fputs(": \"", out);
-		put(out, strings_get(d->strings, th->name));
+		dump_text_plain(out, strings_get(d->strings, th->name));
 		fputc('"', out);
 	}
 	fputc('\n', out);
 	if (failed(th->err))
-		put_error(out, "stack could not be read", th->err);
+		dump_text_error(out, "stack could not be read", th->err);
 	else if (!th->sure)
 		fputs("    [read while the thread ran: may mix two moments]\n", out);
 	for (size_t i = 0; i < th->count; i++)
-		print_frame(out, d, &d->frames[th->first + i]);
+		dump_text_frame(out, d, &d->frames[th->first + i]);
 	if (th->deep)
 		fputs("    [more frames, not read]\n", out);
 }
 
 void dump_text(FILE *out, const struct dump *d)
 {
-	fprintf(out, "Process %d: ", (int)d->pid);
-	put(out, d->command);
+	fprintf(out, "Process %d", (int)d->pid);
+	if (d->ns_pid != d->pid)
+		fprintf(out, " (%d in its container)", (int)d->ns_pid);
+	fputs(": ", out);
+	dump_text_plain(out, d->command);
 	fprintf(out, "\n%s v%s (", d->about.name, d->about.version);
-	put(out, d->exe);
+	dump_text_plain(out, d->exe);
 	fputc(')', out);
 	if (*d->about.flavour)
 		fprintf(out, ", %s", d->about.flavour);
+	if (d->signal)
+		fprintf(out, "\nEnded by signal %d (%s)", d->signal, strsignal(d->signal));
 	fputs("\n\n", out);
 	for (size_t i = 0; i < d->thread_count; i++)
 		print_thread(out, d, &d->threads[i]);

@@ -12,6 +12,8 @@
 enum {
 	SEGMENTS_MAX = 128,
 };
+/* Of a file, and of a section that is read into memory: a sparse file may claim any size. */
+static const uint64_t FILE_BYTES = 4ull << 30, SECTION_BYTES = 512ull << 20;
 
 struct image {
 	int fd;
@@ -89,9 +91,15 @@ static struct err read_headers(struct image *img)
 
 struct err image_open(int fd, const char *name, struct image **ret)
 {
-	struct image *img = xcalloc(1, sizeof(*img));
+	struct image *img;
+	struct stat st;
 	struct err e;
 
+	if (fstat(fd, &st) != 0 || (uint64_t)st.st_size > FILE_BYTES) {
+		close(fd);
+		return not_elf();
+	}
+	img = xcalloc(1, sizeof(*img));
 	elf_version(EV_CURRENT);
 	img->fd = fd;
 	img->name = xstrdup(name);
@@ -129,11 +137,14 @@ Elf *image_elf(struct image *img)
 
 static bool find_in_table(struct image *img, Elf_Scn *scn, const char *name, struct image_sym *ret)
 {
-	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+	Elf_Data *data;
 	GElf_Shdr sh;
 	size_t n;
 
-	if (!data || !gelf_getshdr(scn, &sh) || !sh.sh_entsize)
+	if (!scn || !gelf_getshdr(scn, &sh) || !sh.sh_entsize || sh.sh_size > SECTION_BYTES)
+		return false;
+	data = elf_getdata(scn, NULL);
+	if (!data)
 		return false;
 	n = data->d_size / sh.sh_entsize;
 	for (size_t i = 0; i < n; i++) {
@@ -175,7 +186,7 @@ bool image_section(struct image *img, const char *name, uint64_t *svma, const vo
 		*bytes = NULL;
 		if (sh.sh_type == SHT_NOBITS)
 			return true;
-		data = elf_rawdata(scn, NULL);
+		data = sh.sh_size <= SECTION_BYTES ? elf_rawdata(scn, NULL) : NULL;
 		if (!data || !data->d_buf)
 			return false;
 		*bytes = data->d_buf;

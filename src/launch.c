@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "launch.h"
+#include "users.h"
 
 enum { ENDING_MS = 2000 }; /* a large program takes its time to give back its memory */
 
@@ -38,8 +38,8 @@ static bool become_caller_of_sudo(void)
 
 	if (geteuid() != 0 || !id_from("SUDO_UID", &uid) || !id_from("SUDO_GID", &gid) || uid == 0)
 		return true;
-	user = getpwuid((uid_t)uid);
-	if (user ? initgroups(user->pw_name, (gid_t)gid) : setgroups(0, NULL))
+	user = users_find((uid_t)uid);
+	if (user ? users_take_groups(user, (gid_t)gid) : setgroups(0, NULL))
 		return false;
 	if (setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) || setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid))
 		return false;
@@ -51,6 +51,16 @@ static bool become_caller_of_sudo(void)
 	return true;
 }
 
+/* Only what is the terminal: a file or a pipe that the user chose stays. */
+static void leave_terminal(void)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (isatty(fd))
+			dup2(nothing, fd);
+}
+
 static void become_program(const struct launch_options *o, int report)
 {
 	struct failure f = { 0, false };
@@ -59,6 +69,8 @@ static void become_program(const struct launch_options *o, int report)
 	if (!o->as_root && !become_caller_of_sudo()) {
 		f = (struct failure){ errno, true };
 	} else {
+		if (o->quiet)
+			leave_terminal();
 		sigprocmask(SIG_SETMASK, o->signals, NULL);
 		execvp(o->argv[0], o->argv);
 		f.os = errno;

@@ -10,11 +10,12 @@ struct launch_options {
 	char **argv;		 /* NULL-terminated */
 	const sigset_t *signals; /* the mask that the program starts with */
 	bool as_root;		 /* under sudo: keep root instead of becoming the user who called sudo */
+	bool quiet;		 /* the terminal is ours: what it would read from it or write to it is nothing */
 };
 
 /*
- * The program keeps cspy's terminal, input and output. Returns once it runs; an error says why it could not
- * be executed. The caller owns the child: launch_status() collects it, and nothing ends it.
+ * The program keeps cspy's input and output, and its terminal unless `quiet`. Returns once it runs; an error says why
+ * it could not be executed. The caller owns the child: launch_status() collects it, and nothing ends it.
  */
 MUST_CHECK struct err launch_start(const struct launch_options *o, pid_t *ret);
 /*

@@ -17,7 +17,7 @@ static void print_usage(FILE *out)
 {
 	fputs("cspy shows what a running program is doing, from outside.\n\n", out);
 	for (const struct command *const *c = command_table; *c; c++)
-		fprintf(out, "  cspy %-8s %s\n", (*c)->name, (*c)->summary);
+		fprintf(out, "  cspy %-12s %s\n", (*c)->name, (*c)->summary);
 	fputs("\ncspy COMMAND --help tells a command's options. cspy -p PID records.\n", out);
 }
 

@@ -100,7 +100,8 @@ static void process_close(struct memory *m)
 	free(p);
 }
 
-static const struct memory_ops process_ops = { "process", process_read, process_close };
+static const struct memory_ops process_ops = { "process_vm_readv", process_read, process_close };
+static const struct memory_ops file_ops = { "/proc/PID/mem", process_read, process_close };
 
 struct err memory_process_open(pid_t pid, struct memory **ret)
 {
@@ -121,6 +122,7 @@ struct err memory_process_open(pid_t pid, struct memory **ret)
 
 		snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 		p->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+		p->base.ops = &file_ops;
 		if (p->mem_fd >= 0)
 			return OK;
 		errno = errno == ENOENT ? ESRCH : os;

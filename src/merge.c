@@ -45,16 +45,18 @@ void merger_free(struct merger *m)
 	free(m->functions);
 }
 
-size_t merger_wants(const struct merger *m, struct target *t, const struct raw_stacks *stacks, pid_t *ns_tids, size_t n,
-		    size_t cap)
+size_t merger_wants(struct merger *m, struct target *t, const struct raw_stacks *stacks, pid_t *ns_tids)
 {
-	for (size_t i = 0; m->ops && i < stacks->count && n < cap; i++) {
-		struct thread *th = target_thread(t, stacks->list[i].ns_tid);
+	size_t n = 0;
+
+	for (size_t i = 0; m->ops && i < stacks->count && n < MERGE_THREADS; i++) {
+		struct thread *th = target_thread(t, stacks->list[(m->turn + i) % stacks->count].ns_tid);
 
 		/* Whoever sleeps is not woken for this. */
 		if (th && target_thread_state(t, th) == THREAD_RUNNING)
 			ns_tids[n++] = th->ns_tid;
 	}
+	m->turn++;
 	return n;
 }
 

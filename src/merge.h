@@ -8,7 +8,7 @@
 #include "merge_loop.h"
 
 /* Owner of native frames in a merged stack; the interpreter's own have 0. */
-enum { OWNER_NATIVE = 1 };
+enum { OWNER_NATIVE = 1, MERGE_THREADS = 2 };
 
 /* What lies at an address, as far as merging has to know. */
 struct merge_place {
@@ -30,16 +30,18 @@ struct merger {
 	str_id loop;		   /* the function that is it, when none does */
 	str_id own;		   /* the module that it is in; 0: not met yet */
 	str_id *functions;	   /* of the stack in hand, for `unnamed` */
-	size_t function_cap;
+	size_t function_cap, turn;
 };
 
 /* An error leaves it without ops. */
 MUST_CHECK struct err merger_init(struct merger *m, struct target *t, const char *const *loops, struct strings *strings,
 				  size_t depth);
 void merger_free(struct merger *m);
-/* Threads of these stacks that run now and could be held: their ids, after the `n` that are there. */
-size_t merger_wants(const struct merger *m, struct target *t, const struct raw_stacks *stacks, pid_t *ns_tids, size_t n,
-		    size_t cap);
+/*
+ * Threads of these stacks that run now and should be held, too, before those that could change an interpreter's stack:
+ * up to MERGE_THREADS, others each time, as who is held waits for the next one to get a CPU. How many.
+ */
+size_t merger_wants(struct merger *m, struct target *t, const struct raw_stacks *stacks, pid_t *ns_tids);
 /* While threads are held: take what their native stacks need. */
 MUST_CHECK struct err merger_sample(struct merger *m, struct target *t, const struct rt_look *look);
 /*

@@ -27,12 +27,11 @@ static const struct {
 	{ "--sampling-rate", "to choose how often, use -r RATE (samples a second)" },
 	{ "--native", "frames of native code are not shown yet" },
 	{ "-n", "frames of native code are not shown yet" },
-	{ "--subprocesses", "children are not followed yet: record them by their own process ids" },
-	{ "-s", "children are not followed yet: record them by their own process ids" },
-	{ "--children", "children are not followed yet: record them by their own process ids" },
+	{ "--children", "to follow children, use -s (--subprocesses)" },
+	{ "-C", "to follow children, use -s (--subprocesses)" },
 	{ "--mode", "use -i for all threads (wall time), -g for the lock's holder only" },
 	{ "--flamegraph", "to choose the format, use -f flamegraph" },
-	{ "--realtime", "to follow a program while it runs, record for a short time: -d 5" },
+	{ "--realtime", "to follow a program while it runs: cspy top -p PID" },
 };
 
 static void wrong(struct options_rest *ret, const char *hint, const char *fmt, ...)

@@ -1,5 +1,4 @@
-/* options.h - a command's options as one table: parsing, help and (later) man page and completions come from
- * it. */
+/* options.h - a command's options as one table: parsing, help, man page and completions come from it. */
 #ifndef CSPY_OPTIONS_H
 #define CSPY_OPTIONS_H
 

@@ -119,7 +119,7 @@ uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name)
 		return THREADS_MAX - 1;
 	xgrow(&p->threads, &p->thread_cap, p->thread_count + 1, sizeof(*p->threads));
 	xgrow(&x->last_run, &x->last_run_cap, p->thread_count + 1, sizeof(*x->last_run));
-	p->threads[p->thread_count] = (struct profile_thread){ pid, tid, name };
+	p->threads[p->thread_count] = (struct profile_thread){ .pid = pid, .tid = tid, .name = name };
 	slots_add(&x->threads, hash, (uint32_t)p->thread_count);
 	return (uint32_t)p->thread_count++;
 }

@@ -9,6 +9,8 @@ const struct option_row record_rows[] = {
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to record" },
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "a running process; PID alone does, too" },
 	{ "as-root", 0, OPTION_FLAG, AT(as_root), NULL, "under sudo: start the COMMAND as root, not as the user" },
+	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
+	  "its children, too, and theirs, as they come and go" },
 	{ "duration", 'd', OPTION_DURATION, AT(duration_ns), "TIME",
 	  "30, 30s, 2m, 1h; default: until Ctrl-C or its end" },
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 10k; default: 100" },

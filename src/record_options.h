@@ -14,7 +14,7 @@ struct record_options {
 	double rate, max_pause;
 	uint64_t duration_ns;
 	size_t depth;
-	bool native, threads, idle, gil, function, no_lines, full_filenames;
+	bool native, subprocesses, threads, idle, gil, function, no_lines, full_filenames;
 	bool blocking, nonblocking, as_root, quiet;
 };
 

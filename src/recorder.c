@@ -1,145 +1,91 @@
-/* recorder.c - sample one process until something ends it: when to look, attaching, and attaching again after
- * exec. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+/* recorder.c - sample a process, and its children, until something ends it: when to look, and when it is over. */
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "cspy/perfmap.h"
-#include "map64.h"
-#include "procfs.h"
 #include "recorder.h"
 #include "starting.h"
 
 static const uint64_t SECOND_NS = 1000000000;
-/* From short, so that little of the start is missed, to long, since each try reads the maps. */
-static const uint64_t TRY_FIRST_NS = 1000000, TRY_LAST_NS = 20000000;
 static const uint64_t HOUSE_NS = 250000000;
-/* A program that has just been started may still load its interpreter's library. */
-static const uint64_t ANY_NS = 100000000;
 
-static uint64_t own_cpu(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
-/* exec gives a process another stack: where it starts (field 28 of stat) is random and set once for each
- * program. */
-static uint64_t running_program(struct target *t)
-{
-	char text[1024];
-	const char *after;
-	uint64_t code = 0, stack = 0;
-
-	if (procfs_read_buf(t->proc, "stat", text, sizeof(text)) < 0)
-		return 0;
-	after = strrchr(text, ')');
-	if (!after || sscanf(after + 1,
-			     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u "
-			     "%*d %*u %" SCNu64 " %*u %" SCNu64,
-			     &code, &stack) != 2)
-		return 0;
-	return stack ? stack ^ code << 1 : 0;
-}
-
-static void let_go(struct recorder *r)
-{
-	sampler_free(r->sampler);
-	target_close(r->target);
-	r->sampler = NULL;
-	r->target = NULL;
-}
-
-/* Stands for the files that it has mapped, one of which may be an interpreter. */
-static uint64_t mapped_files(const struct target *t)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < t->maps.count; i++)
-		if (t->maps.list[i].inode && !t->maps.list[i].offset)
-			sum = hash_step(sum, t->maps.list[i].inode);
-	return sum;
-}
-
-static void attached(struct recorder *r)
+static void begun(struct recorder *r)
 {
 	uint64_t now = clock_now();
 
-	sampler_about(r->sampler, &r->about);
-	r->program = running_program(r->target);
-	r->files = mapped_files(r->target);
 	if (!r->started_ns) {
 		r->started_ns = now;
-		r->cpu_ns = own_cpu();
-		if (r->options.duration_ns)
+		r->cpu_ns = clock_own_cpu();
+		if (r->options.duration_ns && r->end_ns == UINT64_MAX)
 			r->end_ns = now + r->options.duration_ns;
 	}
 	ticker_init(&r->ticker, (uint64_t)((double)SECOND_NS / r->options.rate), now);
 	r->next_ns = now;
 }
 
-static struct err try_attach(struct recorder *r)
+/* What the looks of all processes have in common is told by any that is attached; NULL: none is. */
+static const struct watch *any_watch(const struct recorder *r)
 {
-	struct sampler_options o = r->options.sampler;
-	struct err e;
-
-	r->why[0] = 0;
-	e = target_open(r->pid, &r->target);
-	if (!failed(e)) {
-		o.any = o.native ? clock_now() >= r->any_ns : perfmap_exists(r->target);
-		e = sampler_new(r->target, r->profile, o, r->why, sizeof(r->why), &r->sampler);
-		if (failed(e))
-			r->sampler = NULL;
-	}
-	if (failed(e))
-		let_go(r);
-	else
-		attached(r);
-	return e;
+	return r->root.sampler ? &r->root : r->options.subprocesses ? children_any(&r->children) : NULL;
 }
 
-static void start_trying(struct recorder *r, uint64_t now, uint64_t until)
+/* A process came to be attached: the first of them starts the clock, or starts it again. */
+static void note_attached(struct recorder *r)
 {
-	let_go(r);
-	r->try_ns = TRY_FIRST_NS;
-	r->any_ns = now + ANY_NS;
-	r->next_ns = now + r->try_ns;
-	r->give_up_ns = until;
+	if (r->next_ns == UINT64_MAX && any_watch(r))
+		begun(r);
+}
+
+static struct err open_children(struct recorder *r, uint64_t now)
+{
+	if (!r->options.subprocesses)
+		return OK;
+	/* There may never be an interpreter to wait for. */
+	if (r->options.duration_ns)
+		r->end_ns = now + r->options.duration_ns;
+	return children_open(&r->children, &r->watch_options, r->profile, r->root.pid, now);
 }
 
 struct err recorder_open(struct recorder *r, const struct recorder_options *o, struct session *s, struct profile *p,
 			 pid_t pid)
 {
-	uint64_t left = o->launched ? STARTING_NS : starting_left(pid), now;
+	uint64_t left = o->launched ? STARTING_NS : starting_left(pid), now = clock_now();
 	struct err e;
 
-	*r = (struct recorder){ .options = *o, .session = s, .profile = p, .pid = pid, .end_ns = UINT64_MAX };
+	*r = (struct recorder){
+		.options = *o,
+		.watch_options = { o->sampler, o->subprocesses },
+		.session = s,
+		.profile = p,
+		.next_ns = UINT64_MAX,
+		.end_ns = UINT64_MAX,
+		.wake_ns = UINT64_MAX,
+	};
+	watch_init(&r->root, &r->watch_options, p, pid, now);
 	session_watch(s, pid);
 	/* Else the kernel may wake us up to 50 us late, to save power. Not for a launched program: it would
 	 * inherit it. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	r->any_ns = left ? clock_now() + ANY_NS : 0;
-	e = try_attach(r);
+	e = open_children(r, now);
+	if (failed(e))
+		return e;
+	e = watch_attach(&r->root);
 	now = clock_now();
 	r->house_ns = now + HOUSE_NS;
+	note_attached(r);
 	if (!failed(e))
 		return OK;
 	/* A launched program that has ended already is noticed by the next wait. */
-	if (!left || (!starting_may_pass(e) && !(o->launched && e.code == ERR_GONE)))
+	if (!((left || o->subprocesses) && starting_may_pass(e)) && !(o->launched && e.code == ERR_GONE))
 		return e;
-	r->error = e;
-	start_trying(r, now, now + left);
+	watch_start_trying(&r->root, now, now + left);
 	return OK;
 }
 
 void recorder_close(struct recorder *r)
 {
-	let_go(r);
+	watch_close(&r->root);
+	if (r->options.subprocesses)
+		children_close(&r->children);
 }
 
 uint64_t recorder_elapsed(const struct recorder *r)
@@ -154,17 +100,46 @@ static void fill_stats(struct recorder *r)
 	if (!r->started_ns)
 		return;
 	s->wall_ns = clock_now() - r->started_ns;
-	s->cpu_ns = own_cpu() - r->cpu_ns;
+	s->cpu_ns = clock_own_cpu() - r->cpu_ns;
 	s->rate_wanted = r->options.rate;
 	s->held_back = (uint64_t)r->held_back;
+	s->processes = (r->root.about.name[0] != 0) + (r->options.subprocesses ? r->children.attached : 0);
+}
+
+void recorder_settle(struct recorder *r)
+{
+	fill_stats(r);
+	if (r->root.sampler)
+		sampler_settle(r->root.sampler);
+	if (r->options.subprocesses)
+		children_settle(&r->children);
 }
 
 static void settle(struct recorder *r)
 {
-	fill_stats(r);
-	if (r->sampler)
-		sampler_settle(r->sampler);
+	recorder_settle(r);
 	profile_balance(r->profile);
+}
+
+void recorder_count(struct recorder *r, bool idle, bool lock_only)
+{
+	r->options.sampler.idle = idle;
+	r->options.sampler.lock_only = lock_only;
+	r->watch_options.sampler = r->options.sampler; /* of those that will be attached */
+	if (r->root.sampler)
+		sampler_count(r->root.sampler, idle, lock_only);
+}
+
+void recorder_pause(struct recorder *r, bool paused)
+{
+	uint64_t now = clock_now();
+
+	r->paused = paused;
+	if (paused || r->next_ns == UINT64_MAX)
+		return;
+	/* The looks that were left out were not late. */
+	ticker_init(&r->ticker, r->ticker.interval_ns, now);
+	r->next_ns = now;
 }
 
 static enum recorder_event ended(struct recorder *r, enum recorder_end how)
@@ -174,60 +149,33 @@ static enum recorder_event ended(struct recorder *r, enum recorder_end how)
 	return RECORDER_ENDED;
 }
 
-static bool exited(struct recorder *r)
-{
-	return r->target && target_alive(r->target).code == ERR_GONE;
-}
-
-/* The process runs another program now: what was sampled stays, and the new program gets its time to start.
- */
-static void after_exec(struct recorder *r, uint64_t now)
-{
-	sampler_settle(r->sampler);
-	r->execs++;
-	r->exec_ns = now - r->started_ns;
-	r->error = err_at(ERR_UNSUPPORTED, 0, "attaching to what the process runs now");
-	start_trying(r, now, now + STARTING_NS);
-}
-
 static enum recorder_event give_up(struct recorder *r, struct err e)
 {
-	r->error = e;
+	r->root.error = e;
 	return ended(r, e.code == ERR_GONE ? RECORDER_END_EXITED : RECORDER_END_LOST);
 }
 
-static enum recorder_event attach_again(struct recorder *r, uint64_t now)
+/* The first process may run no interpreter at all when it is not alone. */
+static enum recorder_event try_root(struct recorder *r, uint64_t now)
 {
-	struct err e = try_attach(r);
+	struct err e = watch_try(&r->root, now);
 
-	if (!failed(e))
-		return RECORDER_PROGRESS;
-	r->error = e;
-	if (!starting_may_pass(e) || now >= r->give_up_ns)
+	if (failed(e) && !(r->options.subprocesses && starting_may_pass(e)))
 		return give_up(r, e);
-	r->try_ns = r->try_ns * 2 < TRY_LAST_NS ? r->try_ns * 2 : TRY_LAST_NS;
-	r->next_ns = now + r->try_ns;
+	note_attached(r);
 	return RECORDER_PROGRESS;
-}
-
-/* The looks fail as a whole: the sampler has borne that for a while, so it is another program now, or none.
- */
-static bool lose(struct recorder *r, struct err e, uint64_t now)
-{
-	r->error = e;
-	if (e.code == ERR_DENIED || exited(r))
-		return false;
-	sampler_settle(r->sampler);
-	start_trying(r, now, now + STARTING_NS);
-	return true;
 }
 
 /* The budget may ask for a longer interval than was wanted, and for another one at each look. */
 static void schedule(struct recorder *r, uint64_t now)
 {
-	uint64_t wanted = (uint64_t)((double)SECOND_NS / r->options.rate);
-	uint64_t least = sampler_min_interval(r->sampler);
+	const struct watch *any = any_watch(r);
+	uint64_t wanted = (uint64_t)((double)SECOND_NS / r->options.rate), least;
 
+	r->next_ns = UINT64_MAX;
+	if (!any)
+		return;
+	least = sampler_min_interval(any->sampler);
 	r->ticker.interval_ns = least > wanted ? least : wanted;
 	if (least > wanted)
 		r->held_back += (double)least / (double)wanted - 1;
@@ -238,50 +186,23 @@ static void schedule(struct recorder *r, uint64_t now)
 
 static enum recorder_event look(struct recorder *r, uint64_t now)
 {
-	struct err e;
+	struct err e = OK;
 
-	if (!r->sampler)
-		return attach_again(r, now);
-	e = sampler_step(r->sampler, now);
-	if (failed(e) && !lose(r, e, now))
-		return give_up(r, exited(r) ? err_at(ERR_GONE, 0, "looking at the process") : e);
-	if (r->sampler)
-		schedule(r, clock_now());
+	r->profile->stats.ticks += any_watch(r) != NULL;
+	if (r->root.sampler)
+		e = watch_look(&r->root, now);
+	if (failed(e))
+		return give_up(r, e);
+	if (r->options.subprocesses)
+		children_look(&r->children, now);
+	schedule(r, clock_now());
 	return RECORDER_PROGRESS;
 }
 
-/* A young process that was taken by its native stacks may have had an interpreter since. */
-static void look_for_interpreter(struct recorder *r)
+static void tend_children(struct recorder *r, uint64_t now)
 {
-	struct sampler *found;
-	uint64_t files;
-
-	if (!sampler_is_fallback(r->sampler) || !starting_left(r->pid) || failed(target_refresh_maps(r->target)))
-		return;
-	files = mapped_files(r->target);
-	if (files == r->files) /* reading all their symbols again would tell nothing new */
-		return;
-	r->files = files;
-	if (failed(sampler_new(r->target, r->profile, r->options.sampler, r->why, sizeof(r->why), &found)))
-		return;
-	sampler_settle(r->sampler);
-	sampler_free(r->sampler);
-	r->sampler = found;
-	sampler_about(found, &r->about);
-}
-
-static void look_around(struct recorder *r, uint64_t now)
-{
-	uint64_t program;
-
-	r->house_ns = now + HOUSE_NS;
-	if (!r->sampler)
-		return;
-	program = running_program(r->target);
-	if (program && program != r->program)
-		after_exec(r, now);
-	else
-		look_for_interpreter(r);
+	children_tend(&r->children, now);
+	note_attached(r);
 }
 
 static enum recorder_event heed(struct recorder *r, enum session_event event)
@@ -292,6 +213,12 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	case SESSION_SNAPSHOT:
 		settle(r);
 		return RECORDER_SNAPSHOT;
+	case SESSION_KEY:
+		return RECORDER_KEY;
+	case SESSION_RESIZE:
+		return RECORDER_RESIZE;
+	case SESSION_SUSPEND:
+		return RECORDER_SUSPEND;
 	case SESSION_INTERRUPT:
 		/* A child in the foreground got it, too: its last words belong to the profile. The second one
 		 * ends it. */
@@ -305,11 +232,38 @@ static enum recorder_event heed(struct recorder *r, enum session_event event)
 	}
 }
 
+/* Only looks can wait: a program that is starting is to be caught from its first moment on. */
+static uint64_t look_ns(const struct recorder *r)
+{
+	return r->paused ? UINT64_MAX : r->next_ns;
+}
+
+static uint64_t root_try_ns(const struct recorder *r)
+{
+	return r->root.sampler ? UINT64_MAX : r->root.try_ns;
+}
+
 static uint64_t soonest(const struct recorder *r)
 {
-	uint64_t at = r->next_ns < r->house_ns ? r->next_ns : r->house_ns;
+	uint64_t at = look_ns(r);
 
-	return at < r->end_ns ? at : r->end_ns;
+	at = r->house_ns < at ? r->house_ns : at;
+	at = r->end_ns < at ? r->end_ns : at;
+	at = r->wake_ns < at ? r->wake_ns : at;
+	at = root_try_ns(r) < at ? root_try_ns(r) : at;
+	return r->options.subprocesses && r->children.next_ns < at ? r->children.next_ns : at;
+}
+
+/* False: the recording has ended. */
+static bool do_what_is_due(struct recorder *r, uint64_t now)
+{
+	if (now >= look_ns(r) && look(r, now) == RECORDER_ENDED)
+		return false;
+	if (now >= root_try_ns(r) && try_root(r, now) == RECORDER_ENDED)
+		return false;
+	if (r->options.subprocesses && now >= r->children.next_ns)
+		tend_children(r, now);
+	return true;
 }
 
 enum recorder_event recorder_next(struct recorder *r)
@@ -322,13 +276,22 @@ enum recorder_event recorder_next(struct recorder *r)
 			return heed(r, event);
 		if (now >= r->end_ns)
 			return ended(r, RECORDER_END_DURATION);
-		if (now >= r->next_ns && look(r, now) == RECORDER_ENDED)
+		if (!do_what_is_due(r, now))
 			return RECORDER_ENDED;
+		if (now >= r->root.check_ns)
+			watch_check(&r->root, now);
 		if (now >= r->house_ns) {
-			look_around(r, now);
-			if (r->session->pidfd < 0 && exited(r))
+			r->house_ns = now + HOUSE_NS;
+			if (r->session->pidfd < 0 && watch_exited(&r->root))
 				return ended(r, RECORDER_END_EXITED);
 			return RECORDER_PROGRESS;
 		}
+		if (now >= r->wake_ns)
+			return RECORDER_PROGRESS;
 	}
+}
+
+const struct watch *recorder_watched(const struct recorder *r)
+{
+	return any_watch(r);
 }

@@ -1,9 +1,8 @@
-/* recorder.h - sample one process until something ends it: when to look, attaching, and attaching again after
- * exec. */
+/* recorder.h - sample a process, and its children, until something ends it: when to look, and when it is over. */
 #ifndef CSPY_RECORDER_H
 #define CSPY_RECORDER_H
 
-#include "cspy/sampler.h"
+#include "children.h"
 #include "session.h"
 
 struct recorder_options {
@@ -11,12 +10,16 @@ struct recorder_options {
 	double rate;	      /* samples a second */
 	uint64_t duration_ns; /* 0: until something else ends it */
 	bool launched;	      /* the process is our child */
+	bool subprocesses;    /* its descendants are recorded, too; it need not run an interpreter itself */
 };
 
 enum recorder_event {
-	RECORDER_PROGRESS, /* a quarter of a second has passed */
+	RECORDER_PROGRESS, /* a quarter of a second has passed, or .wake_ns */
 	RECORDER_SNAPSHOT, /* wanted now; the profile is settled */
 	RECORDER_ENDED,	   /* see .end */
+	RECORDER_KEY,	   /* as the session's events of these names */
+	RECORDER_RESIZE,
+	RECORDER_SUSPEND,
 };
 
 enum recorder_end {
@@ -24,40 +27,32 @@ enum recorder_end {
 	RECORDER_END_DURATION,
 	RECORDER_END_STOPPED, /* by a signal */
 	RECORDER_END_EXITED,  /* the process has ended */
-	RECORDER_END_LOST,    /* it goes on, but its stacks can't be read (any more): .error, .why */
+	RECORDER_END_LOST,    /* it goes on, but its stacks can't be read (any more): .root.error, .why */
 };
 
 struct recorder {
 	struct recorder_options options;
 	struct session *session; /* borrowed */
 	struct profile *profile; /* borrowed */
-	pid_t pid;
-	struct target *target;	 /* NULL while there is no process to look at */
-	struct sampler *sampler; /* NULL until attached, and again after exec */
+	struct watch_options watch_options;
+	struct watch root;	  /* the process that was asked for */
+	struct children children; /* only with .subprocesses */
 	struct ticker ticker;
-	uint64_t next_ns;    /* the next look, or the next try to attach */
+	uint64_t next_ns;    /* the next look; UINT64_MAX: nothing is attached */
 	uint64_t end_ns;     /* UINT64_MAX: none */
+	uint64_t wake_ns;    /* the caller's: when recorder_next() shall return at the latest; UINT64_MAX: never */
 	uint64_t house_ns;   /* the next look at what changes seldom */
 	uint64_t started_ns; /* first attached; 0: not yet */
 	uint64_t cpu_ns;     /* own CPU time at that moment */
-	uint64_t give_up_ns; /* trying to attach until then */
-	uint64_t try_ns;     /* between tries */
-	uint64_t any_ns;     /* a process that shows no interpreter until then has none */
-	uint64_t program;    /* names the program that the process runs: changes with exec */
-	uint64_t files;	     /* that the process had mapped when an interpreter was looked for last */
 	double held_back;
-	unsigned execs;	  /* programs seen after the first */
-	uint64_t exec_ns; /* the last of them, since the start */
 	bool interrupted; /* typed at the terminal; the child got it, too */
+	bool paused;	  /* nothing is looked at */
 	enum recorder_end end;
-	struct err error;
-	char why[256];
-	struct rt_about about; /* of the runtime attached last */
 };
 
 /*
  * Attach to the process. A process that has just been started gets time to load its interpreter: then this
- * returns OK and recorder_next() goes on trying. The error's words for the user are in .why.
+ * returns OK and recorder_next() goes on trying. The error's words for the user are in .root.why.
  */
 MUST_CHECK struct err recorder_open(struct recorder *r, const struct recorder_options *o, struct session *s,
 				    struct profile *p, pid_t pid);
@@ -65,6 +60,14 @@ MUST_CHECK struct err recorder_open(struct recorder *r, const struct recorder_op
  * complete. */
 enum recorder_event recorder_next(struct recorder *r);
 uint64_t recorder_elapsed(const struct recorder *r); /* ns since the first look; 0 before it */
+/* Which threads count from now on; see sampler_options. */
+void recorder_count(struct recorder *r, bool idle, bool lock_only);
+/* While paused, the process is not looked at, and only its end is noticed. */
+void recorder_pause(struct recorder *r, bool paused);
+/* Its statistics, and all that is pending in the profile, as of now. */
+void recorder_settle(struct recorder *r);
+/* A process that is attached now: the one that was asked for, or one of its children; NULL: none is. */
+const struct watch *recorder_watched(const struct recorder *r);
 void recorder_close(struct recorder *r);
 
 #endif

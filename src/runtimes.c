@@ -46,7 +46,7 @@ static bool is_first_of_file(const struct maps *maps, size_t i)
 }
 
 static struct err offer_all(struct target *t, bool fallback, char *why, size_t cap, const struct runtime_ops **ops,
-			    void **instance)
+			    void **instance, raddr_t *ret_at)
 {
 	struct err best = err_at(ERR_UNSUPPORTED, 0, "looking for an interpreter");
 
@@ -55,6 +55,7 @@ static struct err offer_all(struct target *t, bool fallback, char *why, size_t c
 
 		if (!is_first_of_file(&t->maps, i))
 			continue;
+		*ret_at = t->maps.list[i].start;
 		e = offer(t, &t->maps.list[i], fallback, why, cap, ops, instance);
 		if (!failed(e) || e.code == ERR_GONE)
 			return e;
@@ -64,8 +65,8 @@ static struct err offer_all(struct target *t, bool fallback, char *why, size_t c
 	return best;
 }
 
-struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
-			   void **instance)
+struct err runtimes_find(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
+			 void **instance, raddr_t *ret_at)
 {
 	char exe[256];
 	struct err e;
@@ -73,13 +74,22 @@ struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, co
 	target_exe(t, exe, sizeof(exe));
 	snprintf(why, cap, "no interpreter that cspy knows in %s; -n records native stacks",
 		 exe[0] ? exe : "this process");
-	e = offer_all(t, false, why, cap, ops, instance);
-	return e.code == ERR_UNSUPPORTED && any ? offer_all(t, true, why, cap, ops, instance) : e;
+	e = offer_all(t, false, why, cap, ops, instance, ret_at);
+	return e.code == ERR_UNSUPPORTED && any ? offer_all(t, true, why, cap, ops, instance, ret_at) : e;
+}
+
+struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
+			   void **instance)
+{
+	raddr_t at;
+
+	return runtimes_find(t, any, why, cap, ops, instance, &at);
 }
 
 struct err runtimes_attach_native(struct target *t, const struct runtime_ops **ops, void **instance)
 {
 	char why[64];
+	raddr_t at;
 
-	return offer_all(t, true, why, sizeof(why), ops, instance);
+	return offer_all(t, true, why, sizeof(why), ops, instance, &at);
 }

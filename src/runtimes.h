@@ -13,4 +13,8 @@ MUST_CHECK struct err runtimes_attach(struct target *t, bool any, char *why, siz
 /* The plugin that takes every process, beside the one that was attached. */
 MUST_CHECK struct err runtimes_attach_native(struct target *t, const struct runtime_ops **ops, void **instance);
 
+/* The same, and the address of a mapping of the file that it was found in. */
+MUST_CHECK struct err runtimes_find(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
+				    void **instance, raddr_t *ret_at);
+
 #endif

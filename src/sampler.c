@@ -11,33 +11,25 @@
 #include "identify.h"
 #include "merge.h"
 #include "pause.h"
+#include "pending.h"
 #include "proof.h"
 #include "runtimes.h"
 
 enum {
-	PRIORITY = -10,	    /* of cspy, as nice values go */
-	ROUNDS = 3,	    /* reads in one look, at most */
-	PENDING_MAX = 4096, /* samples not settled yet */
-	PENDING_FEW = 16,   /* not worth a read of their own */
+	PRIORITY = -10, /* of cspy, as nice values go */
+	ROUNDS = 3,	/* reads in one look, at most */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
 	LEARN_PATIENCE = 16,
 	DOUBT_LOOKS = 64, /* after an unproven stack, for which all is read twice */
 };
-/* Samples are settled when the code objects in them were found to be the same before and after. */
-static const uint64_t SETTLE_NS = 10 * 1000 * 1000, SETTLE_LATEST_NS = 200 * 1000 * 1000;
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
 static const uint64_t LOST_NS = 300 * 1000 * 1000;
-
-struct pending {
-	uint64_t when_ns, codes;
-	uint32_t thread;
-	node_id node, root;
-	bool fair, cut;
-};
+/* Between two notes of what threads do that are not counted. */
+static const uint64_t NOTE_NS = 100 * 1000 * 1000;
 
 struct sampler {
 	struct target *target;
@@ -53,11 +45,10 @@ struct sampler {
 	struct identifier names;
 	struct merger merger;
 	struct activity activity;
-	struct pending pending[PENDING_MAX];
-	size_t pending_count;
-	uint64_t reads_told; /* scatter reads that are in the statistics already */
-	uint64_t settled_ns;
+	struct pending pending;
+	uint64_t reads_told;	   /* scatter reads that are in the statistics already */
 	uint64_t good_ns;	   /* the last look that had a stack */
+	uint64_t noted_ns;	   /* the last look for which sampler_options.last held */
 	clockid_t cpu_clock;	   /* of the target */
 	bool fair;		   /* the coin's word for this look */
 	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
@@ -109,7 +100,8 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 		identifier_add_native(&s->names, s->merger.ops, s->merger.instance);
 	s->twice = o.pause == PAUSE_NEVER;
 	s->doubt = DOUBT_LOOKS;
-	s->settled_ns = s->good_ns = now;
+	pending_init(&s->pending, now);
+	s->good_ns = now;
 	p->stats.native = o.native || ops->fallback;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -143,6 +135,17 @@ void sampler_about(struct sampler *s, struct rt_about *ret)
 	s->ops->about(s->instance, ret);
 }
 
+void sampler_count(struct sampler *s, bool idle, bool lock_only)
+{
+	s->options.idle = idle;
+	s->options.lock_only = lock_only;
+}
+
+bool sampler_lock_at(const struct sampler *s, raddr_t at)
+{
+	return s->ops->lock_at && s->ops->lock_at(s->instance, at);
+}
+
 uint64_t sampler_min_interval(const struct sampler *s)
 {
 	return budget_min_interval(&s->budget);
@@ -162,11 +165,10 @@ static uint64_t cpu_time(const struct sampler *s)
 static struct err hold(struct sampler *s)
 {
 	pid_t ns_tids[PAUSE_THREADS];
-	size_t n;
-	struct err e = s->ops->mutators(s->instance, s->target, ns_tids, PAUSE_THREADS, &n);
+	size_t first = merger_wants(&s->merger, s->target, &s->stacks, ns_tids), n = 0;
+	struct err e = s->ops->mutators(s->instance, s->target, &ns_tids[first], PAUSE_THREADS - first, &n);
 
-	if (!failed(e))
-		n = merger_wants(&s->merger, s->target, &s->stacks, ns_tids, n, PAUSE_THREADS / 2);
+	n += first;
 	if (!failed(e))
 		e = pause_hold(&s->pause, s->target, ns_tids, n);
 	if (failed(e)) {
@@ -332,7 +334,7 @@ static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
 	str_id id = strings_add(strings, text, strlen(text));
 	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
 
-	return profile_child(s->profile, 0, frames_add(s->profile->frames, info));
+	return profile_child(s->profile, s->options.root, frames_add(s->profile->frames, info));
 }
 
 static struct seen_thread *seen_thread(struct sampler *s, size_t i)
@@ -349,7 +351,7 @@ static struct seen_thread *seen_thread(struct sampler *s, size_t i)
 	tid = th ? th->tid : stack->ns_tid;
 	name = name_thread(s, stack, tid);
 	seen->thread = profile_thread(s->profile, s->target->pid, tid, name);
-	seen->root = s->options.threads ? thread_root(s, tid, name) : 0;
+	seen->root = s->options.threads ? thread_root(s, tid, name) : s->options.root;
 	return seen;
 }
 
@@ -385,15 +387,16 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 	stats->deep += stack->deep;
 	stats->lost += stack->lost;
 	stats->torn += skip > 0;
-	s->pending[s->pending_count++] = (struct pending){
-		.when_ns = now_ns,
-		.codes = stack->codes,
-		.thread = seen->thread,
-		.node = node,
-		.root = seen->root,
-		.fair = s->fair,
-		.cut = skip || stack->cut,
-	};
+	pending_add(&s->pending, (struct pending_sample){
+					 .when_ns = now_ns,
+					 .codes = stack->codes,
+					 .thread = seen->thread,
+					 .node = node,
+					 .root = seen->root,
+					 .weight = stack->weight ? stack->weight : 1,
+					 .fair = s->fair,
+					 .cut = skip || stack->cut,
+				 });
 }
 
 static void count_moved(struct sampler *s, const struct seen_thread *seen, node_id node)
@@ -410,24 +413,10 @@ static void settle(struct sampler *s, uint64_t now_ns)
 	uint64_t bits = 0;
 	size_t n;
 
-	s->settled_ns = now_ns;
 	if (!failed(s->ops->verify(s->instance, s->target, now_ns, reused, REUSED_MAX, &n)))
 		for (size_t i = 0; i < n; i++)
 			bits |= raw_code_bit(reused[i].code);
-	for (size_t i = 0; i < s->pending_count; i++) {
-		struct pending *p = &s->pending[i];
-
-		if (p->codes & bits) {
-			p->node = identify_lost(&s->names, p->root);
-			p->cut = true;
-			s->profile->stats.reused++;
-		}
-		s->profile->stats.cut += p->cut;
-		profile_add(s->profile, p->node, p->fair, 1);
-		if (s->profile->keep_runs)
-			profile_run(s->profile, p->thread, p->node, p->when_ns);
-	}
-	s->pending_count = 0;
+	pending_settle(&s->pending, &s->names, bits, now_ns);
 }
 
 static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
@@ -442,20 +431,51 @@ static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
 	return false;
 }
 
+/* What the runtime's memory says of a thread, whether its stack is counted or not. */
+static void note_state(struct profile_thread *th, const struct raw_stack *stack, struct profile_looks *any)
+{
+	bool held = stack->state == RT_RUNNING, wanted = stack->state == RT_WANT_LOCK;
+
+	th->looks.seen++;
+	th->looks.held += held;
+	th->looks.wanted += wanted;
+	th->looks.gc += stack->gc;
+	any->seen = 1;
+	any->held |= held;
+	any->wanted |= wanted;
+	any->gc |= stack->gc;
+}
+
+static void count_looks(struct profile_looks *all, const struct profile_looks *any)
+{
+	all->seen += any->seen;
+	all->held += any->held;
+	all->wanted += any->wanted;
+	all->gc += any->gc;
+}
+
 static void count_all(struct sampler *s, uint64_t now_ns)
 {
+	struct profile_looks any = { 0 };
+	bool note = s->options.last && now_ns - s->noted_ns >= NOTE_NS;
+
+	if (note)
+		s->noted_ns = now_ns;
 	activity_begin(&s->activity, now_ns, s->stacks.count);
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 		struct seen_thread *seen;
 		node_id node = 0;
+		bool wanted;
 		size_t skip = 0;
 		struct err e = stack->err;
 
 		if (!failed(e) && !stack->count)
 			continue;
 		seen = seen_thread(s, i);
-		if (!is_wanted(s, i, seen))
+		note_state(&s->profile->threads[seen->thread], stack, &any);
+		wanted = is_wanted(s, i, seen);
+		if (!wanted && !note)
 			continue;
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
 			e = name_stack(s, stack, seen->root, &skip, &node);
@@ -465,15 +485,20 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			skip = 1;
 			e = OK;
 		}
+		if (!failed(e))
+			s->profile->threads[seen->thread].last = node;
+		if (!wanted)
+			continue;
 		if (failed(e))
 			s->profile->stats.failed[e.code]++;
 		else
 			count_stack(s, stack, seen, skip, node, now_ns);
 		if (!failed(e) && s->twice)
 			count_moved(s, seen, node);
-		if (s->pending_count == PENDING_MAX)
+		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}
+	count_looks(&s->profile->looks, &any);
 }
 
 /* Frames that were not seen before are named while their thread is still: later their code may be gone. False: a code
@@ -556,7 +581,6 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 {
 	struct err e = look(s, now_ns);
 
-	s->profile->stats.ticks++;
 	s->doubt -= s->doubt > 0;
 	if (!failed(e))
 		e = name_or_look_again(s, now_ns);
@@ -573,7 +597,7 @@ struct err sampler_step(struct sampler *s, uint64_t now_ns)
 	}
 	count_all(s, now_ns);
 	learn(s, now_ns);
-	if (now_ns - s->settled_ns >= (s->pending_count < PENDING_FEW ? SETTLE_LATEST_NS : SETTLE_NS))
+	if (pending_is_due(&s->pending, now_ns))
 		settle(s, now_ns);
 	if (now_ns - s->good_ns > LOST_NS)
 		return err_at(ERR_UNSUPPORTED, 0, "finding the interpreter again");

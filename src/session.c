@@ -1,4 +1,4 @@
-/* session.c - the one place that waits: for a deadline, a signal, or the target's end. */
+/* session.c - the one place that waits: for a deadline, a signal, a key, or the target's end. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -20,7 +20,7 @@ struct err session_open(struct session *ret)
 {
 	struct sigaction hup;
 
-	*ret = (struct session){ .signals = -1, .pidfd = -1 };
+	*ret = (struct session){ .signals = -1, .pidfd = -1, .keys = -1 };
 	sigemptyset(&ret->taken);
 	sigaddset(&ret->taken, SIGINT);
 	sigaddset(&ret->taken, SIGTERM);
@@ -48,7 +48,7 @@ void session_close(struct session *s)
 		close(s->signals);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
-	s->signals = s->pidfd = -1;
+	s->signals = s->pidfd = s->keys = -1;
 	/* A shell without job control starts background programs with SIGINT ignored; it is heeded all the
 	 * same. */
 	for (size_t i = 0; i < countof(ending); i++)
@@ -59,9 +59,38 @@ void session_close(struct session *s)
 
 void session_watch(struct session *s, pid_t pid)
 {
+	session_unwatch(s);
+	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+void session_unwatch(struct session *s)
+{
 	if (s->pidfd >= 0)
 		close(s->pidfd);
-	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	s->pidfd = -1;
+}
+
+struct err session_terminal(struct session *s, int fd)
+{
+	sigaddset(&s->taken, SIGWINCH);
+	sigaddset(&s->taken, SIGTSTP);
+	if (sigprocmask(SIG_BLOCK, &s->taken, NULL) || signalfd(s->signals, &s->taken, 0) < 0)
+		return err_errno(errno, "taking the terminal's signals");
+	s->keys = fd;
+	return OK;
+}
+
+void session_suspend(struct session *s)
+{
+	sigset_t stop;
+
+	(void)s;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	/* Not the group, as the terminal would: the target may be in it. */
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
+	sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
 static enum session_event event_of_signal(struct session *s)
@@ -72,6 +101,10 @@ static enum session_event event_of_signal(struct session *s)
 		return SESSION_DEADLINE;
 	if (info.ssi_signo == SIGUSR1)
 		return SESSION_SNAPSHOT;
+	if (info.ssi_signo == SIGWINCH)
+		return SESSION_RESIZE;
+	if (info.ssi_signo == SIGTSTP)
+		return SESSION_SUSPEND;
 	if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL)
 		return SESSION_INTERRUPT;
 	return SESSION_STOP;
@@ -80,14 +113,16 @@ static enum session_event event_of_signal(struct session *s)
 /* One look at the descriptors, sleeping until the deadline at most. */
 static enum session_event look(struct session *s, uint64_t wait_ns)
 {
-	struct pollfd fds[] = { { s->signals, POLLIN, 0 }, { s->pidfd, POLLIN, 0 } };
+	struct pollfd fds[] = { { s->signals, POLLIN, 0 }, { s->keys, POLLIN, 0 }, { s->pidfd, POLLIN, 0 } };
 	struct timespec timeout = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	int ready = ppoll(fds, countof(fds), &timeout, NULL);
 
 	s->now_ns = s->looked_ns = clock_now();
 	if (ready > 0 && fds[0].revents)
 		return event_of_signal(s);
-	if (ready > 0 && fds[1].revents)
+	if (ready > 0 && fds[1].revents) /* a terminal that is gone has no more keys, but is ready for ever */
+		return fds[1].revents & POLLIN && !(fds[1].revents & POLLHUP) ? SESSION_KEY : SESSION_STOP;
+	if (ready > 0 && fds[2].revents)
 		return SESSION_EXIT;
 	return SESSION_DEADLINE;
 }

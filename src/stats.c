@@ -34,6 +34,8 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 {
 	fprintf(out, "cspy: %" PRIu64 " looks in %.1f s, %.6g a second", s->ticks, (double)s->wall_ns * SECOND,
 		stats_rate(s));
+	if (s->processes > 1)
+		fprintf(out, ", %" PRIu64 " processes", s->processes);
 	if (s->late)
 		fprintf(out, ", %" PRIu64 " late", s->late);
 	if (s->idle)
@@ -50,7 +52,10 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 
 static void print_pauses(FILE *out, const struct profile_stats *s)
 {
-	if (s->paused)
+	if (s->paused && s->processes > 1)
+		fprintf(out, "cspy: paused %" PRIu64 " times, %.3g ms in all %" PRIu64 " processes\n", s->paused,
+			(double)s->paused_ns * MS, s->processes);
+	else if (s->paused)
 		fprintf(out, "cspy: paused the target %" PRIu64 " times, %.3g ms in all, %.2f %% of the time\n",
 			s->paused, (double)s->paused_ns * MS, 100 * share((double)s->paused_ns, (double)s->wall_ns));
 	if (s->pause_failed)
@@ -131,6 +136,7 @@ static void text(FILE *out, const char *key, const char *v)
 static void counts(FILE *out, const struct profile_stats *s)
 {
 	count(out, "ticks", s->ticks);
+	count(out, "processes", s->processes);
 	count(out, "late", s->late);
 	count(out, "held_back", s->held_back);
 	count(out, "samples", s->samples);

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cspy/target.h"
+#include "core.h"
 #include "procfs.h"
 
 /* The last field of "NSpid:" is the id in the innermost namespace, the target's own. */
@@ -91,6 +91,7 @@ void target_close(struct target *t)
 	free(t->threads);
 	maps_free(&t->maps);
 	memory_close(t->memory);
+	core_close(t->core);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	if (t->proc >= 0)
@@ -100,8 +101,11 @@ void target_close(struct target *t)
 
 struct err target_refresh_maps(struct target *t)
 {
-	char *text = procfs_read(t->proc, "maps", NULL);
+	char *text;
 
+	if (t->core)
+		return OK;
+	text = procfs_read(t->proc, "maps", NULL);
 	if (!text)
 		return err_errno(errno == ENOENT ? ESRCH : errno, "reading the target's maps");
 	maps_free(&t->maps);
@@ -114,6 +118,8 @@ struct err target_alive(struct target *t)
 	struct procfs_stat stat = { 0 };
 	struct err e;
 
+	if (t->core)
+		return OK;
 	if (t->pidfd >= 0)
 		return poll(&p, 1, 0) > 0 ? err_at(ERR_GONE, 0, "looking at the process") : OK;
 	e = read_stat(t->proc, &stat);
@@ -124,8 +130,13 @@ struct err target_alive(struct target *t)
 
 void target_cmdline(struct target *t, char *buf, size_t cap)
 {
-	ssize_t got = procfs_read_buf(t->proc, "cmdline", buf, cap);
+	ssize_t got;
 
+	if (t->core) {
+		snprintf(buf, cap, "%s", t->core->command);
+		return;
+	}
+	got = procfs_read_buf(t->proc, "cmdline", buf, cap);
 	while (got > 0 && buf[got - 1] == 0)
 		got--;
 	for (ssize_t i = 0; i < got; i++)
@@ -135,7 +146,12 @@ void target_cmdline(struct target *t, char *buf, size_t cap)
 
 void target_exe(struct target *t, char *buf, size_t cap)
 {
-	ssize_t got = readlinkat(t->proc, "exe", buf, cap - 1);
+	ssize_t got;
 
+	if (t->core) {
+		snprintf(buf, cap, "%s", t->core->file_count ? t->core->files[0].path : t->core->name);
+		return;
+	}
+	got = readlinkat(t->proc, "exe", buf, cap - 1);
 	buf[got > 0 ? got : 0] = 0;
 }

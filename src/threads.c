@@ -71,10 +71,14 @@ static void forget_ended(struct target *t)
 
 struct err target_refresh_threads(struct target *t)
 {
-	int fd = openat(t->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
+	DIR *dir;
+	int fd;
 
+	if (t->core)
+		return OK;
+	fd = openat(t->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		struct err e = err_errno(errno == ENOENT ? ESRCH : errno, "listing the target's threads");
 
@@ -130,6 +134,8 @@ enum thread_state target_thread_state(struct target *t, struct thread *th)
 	const char *after;
 	ssize_t got;
 
+	if (t->core)
+		return THREAD_DEAD;
 	if (th->stat_fd < 0) {
 		char path[64];
 
@@ -150,6 +156,9 @@ void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap)
 {
 	char path[64];
 
+	buf[0] = 0;
+	if (t->core)
+		return;
 	snprintf(path, sizeof(path), "task/%d/comm", (int)tid);
 	procfs_read_buf(t->proc, path, buf, cap);
 	buf[strcspn(buf, "\n")] = 0;

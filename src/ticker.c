@@ -12,6 +12,14 @@ uint64_t clock_now(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
+uint64_t clock_own_cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
 void ticker_init(struct ticker *t, uint64_t interval_ns, uint64_t now_ns)
 {
 	*t = (struct ticker){ .interval_ns = interval_ns ? interval_ns : 1, .next_ns = now_ns, .state = now_ns | 1 };

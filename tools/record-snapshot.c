@@ -1,17 +1,13 @@
-/* record-snapshot.c - record what cspy reads of a CPython process, and write down what it says of it. */
+/* record-snapshot.c - record what cspy reads of a process, and write down what it says of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpython_replay.h"
-#include "cpython_said.h"
 #include "pause.h"
+#include "replay.h"
 #include "runtimes.h"
 
-enum {
-	WHOLE_STATE = 640, /* bytes of a thread state, which hold all that was ever of interest */
-	CFRAMES_MAX = 256, /* of one thread */
-};
+enum { PAGE_BYTES = 4096 };
 
 static const char usage[] = "usage: record-snapshot PID OUT.snap\n"
 			    "Writes the memory that was read to OUT.snap, and what was said of it to OUT.expected.\n";
@@ -33,23 +29,24 @@ static char *expected_path(const char *snap)
 }
 
 /* The roots are found in the plain process: searching its files is no part of what is replayed. */
-static struct err find_roots(struct target *t, struct cpy_roots *ret)
+static struct err find_roots(struct target *t, const struct replay **ret, void **instance)
 {
+	static const struct replay *const known[] = { &replay_cpython, &replay_ruby };
 	const struct runtime_ops *ops;
 	char why[256] = "";
-	void *instance;
-	struct err e = runtimes_attach(t, false, why, sizeof(why), &ops, &instance);
+	struct err e = runtimes_attach(t, false, why, sizeof(why), &ops, instance);
 
 	if (failed(e)) {
 		fprintf(stderr, "record-snapshot: %s\n", why);
 		return e;
 	}
-	if (strcmp(ops->name, "cpython") == 0)
-		*ret = ((struct cpy *)instance)->roots;
-	else
-		e = err_at(ERR_UNSUPPORTED, 0, "only CPython can be recorded");
-	ops->detach(instance);
-	return e;
+	for (size_t i = 0; i < countof(known); i++) {
+		*ret = known[i];
+		if (known[i]->ops == ops)
+			return OK;
+	}
+	ops->detach(*instance);
+	return err_at(ERR_UNSUPPORTED, 0, "this runtime can't be recorded");
 }
 
 /*
@@ -88,49 +85,6 @@ static struct sieve *sieve_new(struct memory *plain)
 	return s;
 }
 
-static void read_some(struct memory *record, raddr_t at, size_t len)
-{
-	CLEANUP(cleanup_free) char *buf = xcalloc(len, 1);
-
-	while (len >= 8 && failed(memory_read(record, at, buf, len)))
-		len /= 2;
-}
-
-/* 3.11 and 3.12: the records of evaluation loops. The walk goes to an outer one only when the inner one leads nowhere.
- */
-static void record_cframes(struct memory *record, const struct cpy_layout *l, raddr_t thread)
-{
-	raddr_t at;
-	struct err e = memory_ptr(record, thread + (raddr_t)l->thread_frame, &at);
-
-	for (int i = 0; i < CFRAMES_MAX && !failed(e) && at; i++) {
-		read_some(record, at, PIECE_BYTES);
-		e = memory_ptr(record, at + (raddr_t)l->cframe_previous, &at);
-	}
-}
-
-/* The frames that came by the page; and of everything a little more than today's walk needs. */
-static void record_whole(struct memory *record, const struct cpy *c, const struct said *said)
-{
-	const struct cpy_layout *l = c->l;
-
-	for (size_t i = 0; i < c->thread_count; i++) {
-		const struct copies *k = &c->threads[i].copies;
-
-		read_some(record, c->threads[i].at, WHOLE_STATE);
-		if (l->frames == FRAMES_CFRAME)
-			record_cframes(record, l, c->threads[i].at);
-		for (size_t p = 0; p < k->piece_count; p++)
-			read_some(record, k->pieces[p].at, PIECE_BYTES);
-	}
-	for (size_t tick = 0; tick < SAID_TICKS; tick++) {
-		const struct raw_stacks *all = &said->ticks[tick];
-
-		for (size_t i = 0; i < all->used; i++)
-			read_some(record, all->frames[i].code, (size_t)l->code_size);
-	}
-}
-
 static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_t *n)
 {
 	for (*n = 0; *n < t->thread_count && *n < PAUSE_THREADS; ++*n)
@@ -138,28 +92,26 @@ static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_
 	return pause_hold(p, t, tids, *n);
 }
 
-static struct err record(struct target *t, struct cpy_roots *roots, const char *out)
+static struct err record(struct target *t, const struct replay *how, const void *found, const char *out)
 {
 	CLEANUP(cleanup_free) char *text = expected_path(out);
 	struct pause pause = { 0 };
 	pid_t tids[PAUSE_THREADS];
 	struct said said = { 0 };
 	struct sieve *sieve = sieve_new(t->memory);
-	struct cpy *c = NULL;
+	void *instance = NULL;
 	FILE *expected = NULL;
 	size_t n;
 	struct err e = hold_all(&pause, t, tids, &n);
 
 	t->memory = &sieve->base;
-	replay_note(sieve->record, roots, t);
+	how->note(sieve->record, found);
+	replay_note_target(sieve->record, t);
 	if (!failed(e))
-		e = replay_layout(t->memory, !strcmp(roots->layout_source, "self-described"), roots->layout.object_type,
-				  roots);
-	if (!failed(e))
-		e = cpy_attach_roots(roots, t, &c);
+		e = how->again(found, t, &instance);
 	if (!failed(e)) {
-		said_take(&said, c, t, tids, n);
-		record_whole(sieve->record, c, &said);
+		said_take(&said, how->ops, instance, t, tids, n);
+		how->more(sieve->record, instance, &said);
 	}
 	if (!failed(e) && !pause_still(&pause, t))
 		e = err_at(ERR_CORRUPT, 0, "a thread ran meanwhile: try again");
@@ -169,20 +121,21 @@ static struct err record(struct target *t, struct cpy_roots *roots, const char *
 	if (!failed(e) && !(expected = fopen(text, "we")))
 		e = err_at(ERR_OS, 0, "creating the .expected file");
 	if (expected) {
-		said_print(expected, c, &said);
+		said_print(expected, how->ops, instance, &said);
 		if (fclose(expected) && !failed(e))
 			e = err_at(ERR_OS, 0, "writing the .expected file");
 	}
 	said_free(&said);
-	if (c)
-		runtime_cpython.detach(c);
+	if (instance)
+		how->ops->detach(instance);
 	return e;
 }
 
 int main(int argc, char **argv)
 {
-	struct cpy_roots roots = { 0 };
+	const struct replay *how;
 	struct target *t = NULL;
+	void *found = NULL;
 	struct err e;
 
 	if (argc != 3 || atoi(argv[1]) <= 0) {
@@ -191,9 +144,11 @@ int main(int argc, char **argv)
 	}
 	e = target_open((pid_t)atoi(argv[1]), &t);
 	if (!failed(e))
-		e = find_roots(t, &roots);
-	if (!failed(e))
-		e = record(t, &roots, argv[2]);
+		e = find_roots(t, &how, &found);
+	if (!failed(e)) {
+		e = record(t, how, found, argv[2]);
+		how->ops->detach(found);
+	}
 	target_close(t);
 	return failed(e) ? complain(argv[1], e) : 0;
 }

@@ -14,7 +14,7 @@ struct memory_range {
 };
 
 struct memory_ops {
-	const char *name; /* "process", "snapshot", "record" */
+	const char *name; /* "process_vm_readv", "/proc/PID/mem", "snapshot", ... */
 	/*
 	 * Fill the ranges in order and stop at the first that can't be filled whole; *done is how many were.
 	 * A live target serves up to 1024 ranges in one process_vm_readv. Ranges are copied one after the other

@@ -12,9 +12,19 @@ struct profile_node {
 	uint64_t self; /* weight in samples, after profile_balance(); until then fair + free */
 };
 
+/* How often what was so, of all looks. A look's share of the time is the same whatever was seen. */
+struct profile_looks {
+	uint64_t seen;	 /* looks at which it was there */
+	uint64_t held;	 /* it had the interpreter's lock, or needed none */
+	uint64_t wanted; /* it waited for the lock, as far as the runtime's memory tells */
+	uint64_t gc;	 /* it collected garbage */
+};
+
 struct profile_thread {
 	pid_t pid, tid;
 	str_id name;
+	node_id last; /* the stack seen last; of threads that are not counted: only with sampler_options.last */
+	struct profile_looks looks;
 };
 
 /* Consecutive looks at one thread that saw the same stack. */
@@ -27,7 +37,8 @@ struct profile_run {
 
 /* How the recording went; every number is shown to the user, and written as JSON by --stats. */
 struct profile_stats {
-	uint64_t ticks;		    /* looks taken */
+	uint64_t ticks;		    /* looks taken, each at all processes */
+	uint64_t processes;	    /* whose stacks were read */
 	uint64_t late;		    /* deadlines missed: skipped, never made up */
 	uint64_t held_back;	    /* ticks not taken to keep the target's loss within the budget */
 	uint64_t samples;	    /* stacks counted: whole, cut and deep ones */
@@ -68,7 +79,8 @@ struct profile {
 	int64_t *moved;
 	size_t moved_count, moved_cap;
 	struct profile_stats stats;
-	uint64_t interval_ns; /* time that one sample stands for */
+	struct profile_looks looks; /* at which at least one thread was, did or had that */
+	uint64_t interval_ns;	    /* time that one sample stands for */
 	uint64_t start_unix_ns;
 	uint64_t start_ns; /* the same moment as CLOCK_MONOTONIC has it: runs count from here */
 	/* For titles and metadata: all "" until set; owned by the profile. */

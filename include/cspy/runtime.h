@@ -33,6 +33,7 @@ struct raw_stack {
 	bool lock_free;	  /* nobody had the lock, before and after it was read */
 	uint32_t first;	  /* index of the leaf in raw_stacks.frames */
 	uint32_t count;
+	uint32_t weight; /* of that many running threads only this one was looked at; 0: it stands for itself */
 	uint32_t
 		agreed; /* rt_look.twice: frames from the root on that the second read showed again; or RAW_NOT_ASKED */
 	/* On top when the read began, but being entered, or left before it was read: not of the stack, which ends with
@@ -92,7 +93,7 @@ struct rt_about {
 	char version[32];   /* "3.12.1" */
 	char flavour[64];   /* "free-threaded", "debug", "sub-interpreters: 2", "" */
 	char lock[16];	    /* "GIL", "GVL", "" */
-	const char *layout; /* where the offsets came from, in words */
+	const char *layout; /* where the offsets came from, in words; lives as long as the instance */
 };
 
 /*
@@ -146,6 +147,10 @@ struct runtime_ops {
 	/* COLD, optional, for dump on a paused target: the frame's local variables. */
 	struct err (*locals)(void *instance, struct target *t, const struct raw_frame *frame, rt_local_fn *fn,
 			     void *arg);
+
+	/* Optional: is this address, which a thread waits at, part of the interpreter's lock? For runtimes whose
+	 * memory does not tell RT_WANT_LOCK. */
+	bool (*lock_at)(void *instance, raddr_t at);
 };
 
 /* Generated from the folders in runtimes/; NULL-terminated. */

@@ -12,7 +12,8 @@ struct ticker {
 	uint64_t state; /* of the jitter */
 };
 
-uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
+uint64_t clock_now(void);     /* CLOCK_MONOTONIC, ns */
+uint64_t clock_own_cpu(void); /* CPU time of cspy so far, ns */
 void ticker_init(struct ticker *t, uint64_t interval_ns, uint64_t now_ns);
 /* The next deadline, jittered by some percent so that sampler and target never lock step. */
 uint64_t ticker_next(struct ticker *t, uint64_t now_ns);
@@ -34,6 +35,8 @@ struct sampler_options {
 	bool threads;	    /* -t: the thread is a frame at the root */
 	bool function_only; /* -F */
 	size_t depth;	    /* frames kept of one stack */
+	bool last;	    /* note the stacks of threads that are not counted, too, a few times a second */
+	node_id root;	    /* of the profile, below which all stacks hang: a process's own frame, or 0 */
 };
 
 struct sampler;
@@ -42,7 +45,7 @@ struct sampler;
 MUST_CHECK struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
 				  struct sampler **ret);
 void sampler_free(struct sampler *s); /* accepts NULL */
-/* One look at every thread. Routine failures are counted in the profile, not returned. */
+/* One look at every thread. Routine failures are counted in the profile, not returned; stats.ticks is the caller's. */
 MUST_CHECK struct err sampler_step(struct sampler *s, uint64_t now_ns);
 /* Before the profile is read: settle what is pending, name threads, fill the statistics that are known here. */
 void sampler_settle(struct sampler *s);
@@ -51,5 +54,9 @@ uint64_t sampler_min_interval(const struct sampler *s);
 /* Taken by its native stacks, since no interpreter was found in it. */
 bool sampler_is_fallback(const struct sampler *s);
 void sampler_about(struct sampler *s, struct rt_about *ret);
+/* From the next look on; see sampler_options. */
+void sampler_count(struct sampler *s, bool idle, bool lock_only);
+/* Is this address, which a thread waits at, part of the interpreter's lock? False also when it is not known. */
+bool sampler_lock_at(const struct sampler *s, raddr_t at);
 
 #endif

@@ -34,12 +34,41 @@ enum thread_state {
 	THREAD_DEAD,	/* zombie, dead or no such thread */
 };
 
+/* Why a thread does not run. */
+enum thread_wait {
+	WAIT_UNKNOWN, /* the kernel does not tell */
+	WAIT_NONE,    /* it runs */
+	WAIT_FUTEX,   /* a lock, a condition, a thread: .at says which */
+	WAIT_EPOLL,
+	WAIT_POLL,
+	WAIT_READ,
+	WAIT_WRITE,
+	WAIT_ACCEPT,
+	WAIT_CONNECT,
+	WAIT_SLEEP,
+	WAIT_CHILD,
+	WAIT_SIGNAL,
+	WAIT_FILE, /* a file's lock or its way to the disk */
+	WAIT_IO,   /* a completion queue */
+	WAIT_OTHER,
+	WAIT_FAULT, /* a page */
+	WAIT_KINDS,
+};
+
+struct thread_wait_info {
+	enum thread_wait kind;
+	raddr_t at; /* WAIT_FUTEX: the address that it waits at; else 0 */
+};
+
 struct thread {
 	pid_t tid;     /* as cspy sees it */
 	pid_t ns_tid;  /* as the target sees it, in its own pid namespace */
 	int stat_fd;   /* /proc/PID/task/TID/stat kept open: a third of the price of opening it; -1 until needed */
 	uint32_t seen; /* generation of the last listing that had it */
 };
+
+/* A core file's; private to core.c. */
+struct core;
 
 struct target {
 	pid_t pid;
@@ -51,6 +80,7 @@ struct target {
 	struct thread *threads;
 	size_t thread_count, thread_cap;
 	uint32_t thread_generation;
+	struct core *core;   /* of a process that is no more; NULL for a live one */
 	uint64_t start_time; /* field 22 of stat: together with the pid it names a process for ever */
 };
 
@@ -63,6 +93,15 @@ MUST_CHECK struct err target_alive(struct target *t);
 /* By the id that the target's own memory holds; NULL when no such thread is listed (refresh, then ask again). */
 struct thread *target_thread(struct target *t, pid_t ns_tid);
 enum thread_state target_thread_state(struct target *t, struct thread *th);
+/* By the system call that it is in (some 5 us). */
+struct thread_wait_info target_thread_wait(struct target *t, pid_t tid);
+/* In words: "read of 5 (pipe:[4711])", "futex", "wait for process 17"; "" when it does not wait or that can't be told.
+ */
+void target_thread_wait_text(struct target *t, pid_t tid, char *buf, size_t cap);
+/* "futex", "read", ... by enum thread_wait; NULL-terminated. */
+const char *const *target_wait_names(void);
+/* CPU time that a thread, or with tid 0 the whole process, has used, in ns; 0 when it can't be read. */
+uint64_t target_cpu(struct target *t, pid_t tid);
 /* comm of a thread; "" when it can't be read. */
 void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap);
 /*

@@ -6,7 +6,10 @@
 #include "cpython.h"
 #include "objects.h"
 
-enum { THREAD_NAME_BYTES = 256 };
+enum {
+	THREAD_NAME_BYTES = 256,
+	GIL_WHOLE_BYTES = 512, /* of a _gil_runtime_state, two condition variables and mutexes included */
+};
 
 static void detach(void *instance)
 {
@@ -104,6 +107,19 @@ static struct err locals(void *instance, struct target *t, const struct raw_fram
 	return cpy_locals(t->memory, c->l, frame->at, frame->code, fn, arg);
 }
 
+/* Threads wait for the GIL at a condition variable inside of its struct. */
+static bool lock_at(void *instance, raddr_t at)
+{
+	const struct cpy *c = instance;
+
+	if (c->roots.runtime && at >= c->roots.runtime && at < c->roots.gil_current)
+		return true; /* 3.7 to 3.11: it stands before that word */
+	for (size_t i = 0; i < c->interp_count; i++)
+		if (c->interps[i].gil && at - c->interps[i].gil < GIL_WHOLE_BYTES)
+			return true;
+	return false;
+}
+
 /* To 3.5, and to 2.7 in other words; from 3.14 on a build may have a function for each instruction. */
 static const char *const loops[] = {
 	"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault.*", "PyEval_EvalFrameEx", "PyEval_EvalFrameEx.*", NULL,
@@ -121,4 +137,5 @@ const struct runtime_ops runtime_cpython = {
 	.verify = verify,
 	.thread_name = thread_name,
 	.locals = locals,
+	.lock_at = lock_at,
 };

@@ -35,7 +35,8 @@ struct native {
 	struct code_addr *found;
 	size_t found_cap;
 	uint64_t now_ns, listed_ns;
-	size_t turn; /* with more running threads than can be held, others each time */
+	pid_t *running; /* threads, at the last look */
+	size_t running_count, running_cap, turn;
 };
 
 static void detach(void *instance)
@@ -50,6 +51,7 @@ static void detach(void *instance)
 	for (size_t i = 0; i < CAPTURES_MAX; i++)
 		free(n->captures[i].bytes);
 	free(n->found);
+	free(n->running);
 	free(n);
 }
 
@@ -76,11 +78,16 @@ static void about(void *instance, struct rt_about *ret)
 	*ret = (struct rt_about){ .name = "native code", .layout = "call frame information and frame pointers" };
 }
 
+/*
+ * One of the threads that run, in turn: where there are more of them than CPUs, those that were stopped first would
+ * wait for the others to get one, for seconds perhaps. Its stack stands for all of them.
+ */
 static struct err mutators(void *instance, struct target *t, pid_t *ns_tids, size_t cap, size_t *ret)
 {
 	struct native *n = instance;
 
 	*ret = 0;
+	n->running_count = 0;
 	if (n->now_ns - n->listed_ns >= LIST_NS) {
 		struct err e = target_refresh_threads(t);
 
@@ -88,13 +95,12 @@ static struct err mutators(void *instance, struct target *t, pid_t *ns_tids, siz
 			return e;
 		n->listed_ns = n->now_ns;
 	}
-	for (size_t i = 0; i < t->thread_count && *ret < cap; i++) {
-		struct thread *th = &t->threads[(i + n->turn) % t->thread_count];
-
-		if (target_thread_state(t, th) == THREAD_RUNNING)
-			ns_tids[(*ret)++] = th->ns_tid;
-	}
-	n->turn += *ret == cap ? cap : 0;
+	xgrow(&n->running, &n->running_cap, t->thread_count, sizeof(*n->running));
+	for (size_t i = 0; i < t->thread_count; i++)
+		if (target_thread_state(t, &t->threads[i]) == THREAD_RUNNING)
+			n->running[n->running_count++] = t->threads[i].ns_tid;
+	if (n->running_count && cap)
+		ns_tids[(*ret)++] = n->running[n->turn++ % n->running_count];
 	return OK;
 }
 
@@ -142,6 +148,7 @@ static void push(struct native *n, struct target *t, const struct capture *c, st
 	stack->state_at = (raddr_t)c->ns_tid;
 	stack->state = RT_RUNNING;
 	stack->sure = true;
+	stack->weight = (uint32_t)n->running_count;
 	stack->deep = end == UNWIND_DEEP;
 	stack->lost = end == UNWIND_LOST || end == UNWIND_SHORT;
 	jit_push(&n->jit, t, n->found, count, &c->stack, out);

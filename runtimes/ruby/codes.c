@@ -147,7 +147,7 @@ static void set_stamp(struct rby_code *e, const struct rby_parts *p, uint32_t ti
 	e->ends = NULL;
 	e->stamp = stamp;
 	e->born_ns = now_ns;
-	e->method = 0;
+	e->method = e->parent = e->calls = e->calls_end = 0;
 	e->asked = 0;
 	e->body = body_in(p);
 	e->label = label_in(p);
@@ -377,7 +377,7 @@ static bool set_position(struct rby_code *e, struct raw_frame *f)
 	return true;
 }
 
-static void drop_leaf(struct raw_stack *stack)
+void rby_drop_leaf(struct raw_stack *stack)
 {
 	stack->first++;
 	stack->count--;
@@ -402,7 +402,8 @@ static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks
 		/* A leaf that is linked before it is filled holds what an earlier one left,
 		 * or some of that. */
 		if (may_drop && k == 0 && (!fits || (f->pos < RBY_POS_START && is_end(m, e, f->pos)))) {
-			drop_leaf(stack);
+			rby_drop_leaf(stack);
+			stack->cut |= !e->stamp; /* who knows what it was? */
 			may_drop = false;
 			k--;
 			continue;

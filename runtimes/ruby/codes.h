@@ -33,12 +33,14 @@ struct rby_parts {
 struct rby_code {
 	raddr_t code; /* 0: empty */
 	raddr_t body, label;
-	raddr_t encoded; /* the first instruction; 0: a C function */
-	raddr_t method;	 /* method entry that an iseq belongs to; 0: none, or not known */
-	uint64_t *ends;	 /* PUSH_LINKED_FIRST: bit n: the instruction before word n
-			    leaves the frame */
+	raddr_t encoded;		  /* the first instruction; 0: a C function */
+	raddr_t method;			  /* method entry that an iseq belongs to; 0: none, or not known */
+	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, its calls; 0: not read */
+	uint64_t *ends;			  /* PUSH_LINKED_FIRST: bit n: the instruction before word n
+					     leaves the frame */
 	uint64_t born_ns;
 	uint32_t words; /* of its instructions */
+	uint32_t type;	/* leaf.c: of its body */
 	uint32_t stamp; /* never 0 once known */
 	uint32_t checked;
 	uint8_t asked; /* times that its method was looked for; METHOD_KNOWN: found out */
@@ -72,6 +74,8 @@ void rby_codes_plan(struct rby_codes *c, rby_range_fn *fn, void *arg);
  */
 void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *stacks, uint32_t tick, uint64_t now_ns,
 		     bool read);
+/* The newest frame is none: its caller is the leaf. */
+void rby_drop_leaf(struct raw_stack *stack);
 /* See runtime_ops.verify. */
 struct err rby_codes_verify(struct rby_codes *c, struct memory *m, uint64_t now_ns, struct raw_reuse *reused,
 			    size_t cap, size_t *ret);

@@ -41,12 +41,11 @@ enum rby_line_table {
 
 /* Where a class keeps its name. */
 enum rby_class_path {
-	CLASS_PATH_IVARS,   /* to 3.1: the instance variable __classpath__, __attached__
-			     * for what a singleton belongs to
-			     */
-	CLASS_PATH_UNKNOWN, /* 3.2: an instance variable in a shape, which is not
-			       followed */
-	CLASS_PATH_EXT,	    /* 3.3+: fields of the class */
+	CLASS_PATH_IVARS,  /* to 3.1: the instance variable __classpath__, __attached__
+			    * for what a singleton belongs to
+			    */
+	CLASS_PATH_SHAPES, /* 3.2: the same variables, whose places a list of shapes tells */
+	CLASS_PATH_EXT,	   /* 3.3+: fields of the class */
 };
 
 /* How an iseq tells its first line. */
@@ -76,7 +75,7 @@ struct rby_layout {
 	enum rby_first_line first_line;
 	enum rby_strings strings;
 
-	int32_t vm_threads, vm_ractors, vm_main_thread, vm_lock_owner, vm_objspace;
+	int32_t vm_threads, vm_ractors, vm_main_thread, vm_lock_owner, vm_shapes, vm_objspace;
 	int32_t objspace_flags;
 	int32_t ractor_node, ractor_threads, ractor_lock_owner;
 	int32_t thread_vm, thread_ec, thread_name, thread_status, thread_region;
@@ -85,6 +84,9 @@ struct rby_layout {
 	int32_t frame_size, frame_jit_return;
 	int32_t body_parent, body_local, body_lines, body_line_count, body_positions, body_succinct;
 	int32_t line_size, line_at;
+	/* What the call instructions of an iseq know, each in so many bytes; in it, or in what call_cache points to,
+	 * the method. */
+	int32_t body_calls, body_call_count, call_size, call_cache, call_method;
 	int32_t class_ext, class_path_at, class_attached;
 	uint32_t array_len_mask, singleton_flag, magic_mask, magic_dummy;
 	uint32_t last_op_id, nil;
@@ -121,8 +123,15 @@ enum {
 	ARRAY_PTR = 32,
 	ARRAY_EMBEDDED = 16,
 	ARRAY_LEN_SHIFT = 15,
-	CLASS_PTR = 24,	    /* CLASS_PATH_IVARS: of the rest of the class */
-	CLASS_IV_TABLE = 8, /* in that rest */
+	CLASS_PTR = 24,		/* CLASS_PATH_IVARS: of the rest of the class */
+	CLASS_IV_TABLE = 8,	/* in that rest */
+	CLASS_SHAPE_SHIFT = 32, /* CLASS_PATH_SHAPES: of its number in a class's flags */
+	CLASS_VARIABLES = 0,	/* in class_ext: where they are */
+	SHAPE_SIZE = 32,
+	SHAPE_NAME = 8,
+	SHAPE_NEXT_INDEX = 16,
+	SHAPE_TYPE = 24,
+	SHAPE_PARENT = 28,
 	TABLE_ENTRIES_BOUND = 40,
 	TABLE_ENTRIES = 48,
 	TABLE_ENTRY = 24, /* {hash, key, value} */
@@ -155,13 +164,17 @@ enum {
 /* The word at ep[0]; ep[-1] leads to the environment around this one, ep[-2]
  * holds the method entry. */
 enum {
+	MAGIC_METHOD = 0x11110001,
+	MAGIC_BLOCK = 0x22220001,
 	MAGIC_CFUNC = 0x55550001,
 	MAGIC_IFUNC = 0x66660001,
+	MAGIC_RESCUE = 0x78880001,
 	ENV_LOCAL = 2,
 	FRAME_FINISH = 0x20, /* entered from C */
 };
 
-enum { ISEQ_METHOD = 1, ISEQ_EVAL = 6 }; /* a body's type */
+enum { SHAPE_ROOT = 0, SHAPE_VARIABLE = 1 };						   /* a shape's type */
+enum { ISEQ_METHOD = 1, ISEQ_BLOCK = 2, ISEQ_RESCUE = 4, ISEQ_ENSURE = 5, ISEQ_EVAL = 6 }; /* a body's type */
 enum { METHOD_TYPE_MASK = 15, METHOD_ISEQ = 0, METHOD_CFUNC = 1 };
 enum { THREAD_STATUS_MASK = 3, THREAD_RUNNABLE = 0 };
 enum { GC_DURING = 1 << 5 };

@@ -7,7 +7,8 @@ enum {
 	STRING_MAX = 1 << 30,
 	ARRAY_MAX = 1 << 28,
 	VARIABLES_MAX = 4096, /* of one class */
-	CHAIN_MAX = 8,	      /* singletons of singletons, copies of modules */
+	SHAPES_MAX = 1 << 24,
+	CHAIN_MAX = 8, /* singletons of singletons, copies of modules */
 };
 
 static struct err no_name(raddr_t at)
@@ -116,13 +117,54 @@ static struct err class_variable(const struct rby_objects *o, raddr_t class, con
 	return failed(e) ? e : no_name(class);
 }
 
+/* A class's shape is a chain: each adds a variable, or something else, to its parent's. */
+static struct err shaped_variable(const struct rby_objects *o, raddr_t class, const char *name, uint64_t *id,
+				  raddr_t *ret)
+{
+	raddr_t shapes, values;
+	uint64_t number = 0, key;
+	char buf[32];
+	struct err e = memory_ptr(o->m, o->vm + (raddr_t)o->l->vm_shapes, &shapes);
+
+	if (!failed(e))
+		e = memory_ptr(o->m, class + (raddr_t)o->l->class_ext + CLASS_VARIABLES, &values);
+	if (!failed(e))
+		e = memory_u64(o->m, class, &number);
+	number >>= CLASS_SHAPE_SHIFT;
+	for (int i = 0; !failed(e) && i < VARIABLES_MAX && number < SHAPES_MAX; i++) {
+		uint8_t shape[SHAPE_SIZE];
+		uint32_t index, parent;
+
+		e = memory_read(o->m, shapes + number * SHAPE_SIZE, shape, sizeof(shape));
+		if (failed(e) || shape[SHAPE_TYPE] == SHAPE_ROOT)
+			break;
+		memcpy(&key, shape + SHAPE_NAME, sizeof(key));
+		memcpy(&index, shape + SHAPE_NEXT_INDEX, sizeof(index));
+		memcpy(&parent, shape + SHAPE_PARENT, sizeof(parent));
+		number = parent;
+		if (shape[SHAPE_TYPE] != SHAPE_VARIABLE || !index || index > VARIABLES_MAX)
+			continue;
+		if (!*id && !failed(rby_id_name(o, key, buf, sizeof(buf))) && strcmp(buf, name) == 0)
+			*id = key;
+		if (*id && key == *id)
+			return memory_ptr(o->m, values + (raddr_t)(index - 1) * sizeof(values), ret);
+	}
+	return failed(e) ? e : no_name(class);
+}
+
+static struct err variable_of(const struct rby_objects *o, raddr_t class, const char *name, uint64_t *id, raddr_t *ret)
+{
+	return o->l->class_path == CLASS_PATH_SHAPES ? shaped_variable(o, class, name, id, ret)
+						     : class_variable(o, class, name, id, ret);
+}
+
 static struct err path_of(struct rby_objects *o, raddr_t class, char *buf, size_t cap)
 {
 	raddr_t path = 0;
 	struct err e;
 
-	if (o->l->class_path == CLASS_PATH_IVARS)
-		e = class_variable(o, class, "__classpath__", &o->id_path, &path);
+	if (o->l->class_path != CLASS_PATH_EXT)
+		e = variable_of(o, class, "__classpath__", &o->id_path, &path);
 	else
 		e = memory_ptr(o->m, class + (raddr_t)o->l->class_ext + (raddr_t)o->l->class_path_at, &path);
 	if (!failed(e) && (!path || path == o->l->nil))
@@ -132,16 +174,14 @@ static struct err path_of(struct rby_objects *o, raddr_t class, char *buf, size_
 
 static struct err attached_of(struct rby_objects *o, raddr_t class, raddr_t *ret)
 {
-	if (o->l->class_path == CLASS_PATH_IVARS)
-		return class_variable(o, class, "__attached__", &o->id_attached, ret);
+	if (o->l->class_path != CLASS_PATH_EXT)
+		return variable_of(o, class, "__attached__", &o->id_attached, ret);
 	return memory_ptr(o->m, class + (raddr_t)o->l->class_ext + (raddr_t)o->l->class_attached, ret);
 }
 
 struct err rby_class_name(struct rby_objects *o, raddr_t class, char *buf, size_t cap, bool *singleton)
 {
 	*singleton = false;
-	if (o->l->class_path == CLASS_PATH_UNKNOWN)
-		return no_name(class);
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		uint64_t flags;
 		struct err e = class && class % 8 == 0 ? memory_u64(o->m, class, &flags) : no_name(class);

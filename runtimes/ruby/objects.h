@@ -12,8 +12,8 @@ enum { NAME_BYTES = 1024, PATH_BYTES = 4096 };
 struct rby_objects {
 	struct memory *m;
 	const struct rby_layout *l;
-	raddr_t symbols;
-	/* CLASS_PATH_IVARS: the ids of __classpath__ and __attached__; 0: not met
+	raddr_t vm, symbols;
+	/* but for CLASS_PATH_EXT: the ids of __classpath__ and __attached__; 0: not met
 	 * yet. */
 	uint64_t id_path, id_attached;
 };

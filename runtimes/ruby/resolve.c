@@ -16,9 +16,10 @@ static void forget_all(struct rby_resolver *r)
 	r->cap = r->used = 0;
 }
 
-void rby_resolver_init(struct rby_resolver *r, struct memory *m, const struct rby_layout *l, raddr_t symbols)
+void rby_resolver_init(struct rby_resolver *r, struct memory *m, const struct rby_layout *l, raddr_t vm,
+		       raddr_t symbols)
 {
-	*r = (struct rby_resolver){ .objects = { .m = m, .l = l, .symbols = symbols } };
+	*r = (struct rby_resolver){ .objects = { .m = m, .l = l, .vm = vm, .symbols = symbols } };
 }
 
 void rby_resolver_free(struct rby_resolver *r)

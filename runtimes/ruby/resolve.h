@@ -25,7 +25,8 @@ struct rby_resolver {
 	struct rby_objects objects;
 };
 
-void rby_resolver_init(struct rby_resolver *r, struct memory *m, const struct rby_layout *l, raddr_t symbols);
+void rby_resolver_init(struct rby_resolver *r, struct memory *m, const struct rby_layout *l, raddr_t vm,
+		       raddr_t symbols);
 void rby_resolver_free(struct rby_resolver *r);
 struct err rby_resolve(struct rby_resolver *r, struct rby_codes *codes, struct target *t, const struct raw_frame *frame,
 		       struct strings *strings, struct frame_info *ret);

@@ -17,23 +17,35 @@ static void detach(void *instance)
 	free(r);
 }
 
+struct err rby_attach_roots(const struct rby_roots *roots, struct target *t, struct rby **ret)
+{
+	struct rby *r = xcalloc(1, sizeof(*r));
+	struct err e;
+
+	r->roots = *roots;
+	r->l = &r->roots.layout;
+	rby_sample_init(r);
+	rby_resolver_init(&r->resolver, t->memory, r->l, r->roots.vm, r->roots.symbols);
+	e = rby_threads_discover(r, t);
+	if (failed(e))
+		detach(r);
+	else
+		*ret = r;
+	return e;
+}
+
 static struct err attach(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,
 			 void **ret)
 {
-	struct rby *r = xcalloc(1, sizeof(*r));
-	struct err e = rby_find(t, at, img, why, cap, &r->roots);
+	struct rby_roots roots = { 0 };
+	struct rby *r;
+	struct err e = rby_find(t, at, img, why, cap, &roots);
 
-	if (failed(e)) {
-		free(r);
+	if (failed(e))
 		return e;
-	}
-	r->l = &r->roots.layout;
-	rby_sample_init(r);
-	rby_resolver_init(&r->resolver, t->memory, r->l, r->roots.symbols);
-	e = rby_threads_discover(r, t);
+	e = rby_attach_roots(&roots, t, &r);
 	if (failed(e)) {
-		snprintf(why, cap, "Ruby %s is starting or ending: its threads can't be listed yet", r->roots.version);
-		detach(r);
+		snprintf(why, cap, "Ruby %s is starting or ending: its threads can't be listed yet", roots.version);
 		return e.code == ERR_GONE ? e : err_at(ERR_CORRUPT, e.at, e.what);
 	}
 	*ret = r;

@@ -68,6 +68,9 @@ struct rby {
 				   pthread; NO_FIELD: not known */
 };
 
+/* ruby.c: an instance whose roots are known already, with the threads that are there. Ended by runtime_ruby.detach. */
+MUST_CHECK struct err rby_attach_roots(const struct rby_roots *roots, struct target *t, struct rby **ret);
+
 /* threads.c: walk the lists of ractors and threads afresh. */
 MUST_CHECK struct err rby_threads_discover(struct rby *r, struct target *t);
 void rby_threads_free(struct rby *r);
@@ -100,6 +103,9 @@ struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, stru
 /* methods.c: of code that is new, the method that it belongs to, as its frames
  * tell. Stacks that don't get an error. */
 void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out);
+
+/* leaf.c: take off, of threads that are held, a newest frame that an earlier call left. */
+void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out);
 
 static inline uint64_t rby_word(const uint8_t *p)
 {

@@ -236,6 +236,7 @@ struct err rby_sample(void *instance, struct target *t, const struct rt_look *lo
 	for (size_t i = 0; i < r->thread_count; i++)
 		sample_thread(r, &r->threads[i], t, out);
 	rby_codes_stamp(&r->codes, t->memory, out, r->tick, look->now_ns, !gap);
+	rby_leaves(r, t, out);
 	rby_methods(r, t, out);
 	return OK;
 }

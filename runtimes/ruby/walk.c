@@ -69,7 +69,7 @@ struct walk {
 };
 
 /* What one control frame is. */
-enum verdict { SHOWN, SKIPPED, BROKEN };
+enum verdict { SHOWN, SKIPPED, BROKEN, UNREAD };
 
 /*
  * To 3.0 a frame is linked before it is filled: a C function's frame on top may
@@ -91,8 +91,10 @@ static enum verdict c_frame(const struct walk *w, const uint8_t *frame, raddr_t 
 	uint64_t env[ENV_WORDS];
 	uint32_t magic;
 
-	if (rby_word(frame + FRAME_PC) || !rby_stack_env(w->s, w->t->memory, ep, env))
+	if (rby_word(frame + FRAME_PC))
 		return BROKEN;
+	if (!rby_stack_env(w->s, w->t->memory, ep, env))
+		return ep >= w->s->start && ep < w->s->end ? UNREAD : BROKEN;
 	magic = (uint32_t)env[2] & l->magic_mask;
 	if (magic == (MAGIC_IFUNC & l->magic_mask) || magic == l->magic_dummy)
 		return SKIPPED;
@@ -119,6 +121,7 @@ static enum verdict ruby_frame(const struct walk *w, const uint8_t *frame, raddr
 		return SKIPPED; /* a block that is a C function */
 	if (ret->code % 8)
 		return BROKEN;
+	/* It is not worth a read of its own: only where it was copied anyway. */
 	if (rby_stack_env(w->s, NULL, rby_word(frame + FRAME_EP), env) && env[2] & FRAME_FINISH)
 		ret->flags = RAW_FRAME_ENTRY;
 	return SHOWN;
@@ -142,6 +145,8 @@ static struct err walk_frames(const struct walk *w, struct raw_stacks *out)
 		/* One that is being pushed: its caller is the leaf. */
 		if (v == BROKEN && at == w->top && w->r->l->push == PUSH_LINKED_FIRST)
 			v = SKIPPED;
+		if (v == UNREAD)
+			return err_at(ERR_FAULT, at, "reading an environment");
 		if (v == BROKEN)
 			return err_at(ERR_CORRUPT, at, "reading a control frame");
 		if (v == SHOWN && !raw_stacks_frame(out, &f))

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cpython_replay.h"
-#include "cpython_said.h"
 #include "map64.h"
 
 enum {
@@ -125,7 +124,7 @@ static void names_of(struct cpy *c, struct target *t)
 	struct said said;
 
 	/* What is said has to be printable, whatever it is: as far as it is terminated and bounded. */
-	said_take(&said, c, t, still, 1);
+	said_take(&said, &runtime_cpython, c, t, still, 1);
 	for (size_t i = 0; i < said.local_count; i++)
 		if (strlen(said.locals[i].value) >= 512 || strlen(said.locals[i].name) >= 256)
 			abort();

@@ -48,6 +48,15 @@ def start(target, program, *args, python=None, **popen):
     return t
 
 
+def static_cspy(cspy):
+    """The static program, built beside the one under test."""
+    build = os.path.dirname(cspy)
+    p = subprocess.run(['make', '-s', 'BUILD=' + build, 'static'], cwd=runtimes.ROOT, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert p.returncode == 0, p.stdout
+    return os.path.join(build, 'static', 'cspy')
+
+
 class Result:
     def __init__(self, process, out, err):
         self.code = process.returncode

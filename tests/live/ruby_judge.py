@@ -24,9 +24,10 @@ import os
 import re
 import sys
 
+from judge import Report
+
 FRAME = re.compile(r'^(.*) \((.*?)(?::(\d+))?\)$')
 CLASS = re.compile(r'(?:^|(?<= ))(?:[A-Z]\w*(?:::[A-Z]\w*)*)[#.](?=\S)')
-IMPOSSIBLE = ('function', 'line', 'form')
 
 
 def parse_terms(text):
@@ -117,27 +118,6 @@ def base(label):
     return label.rpartition(' in ')[2]
 
 
-class Report:
-    def __init__(self):
-        self.counts = collections.Counter()
-        self.examples = collections.defaultdict(collections.Counter)
-
-    def add(self, verdict, stack, count):
-        self.counts[verdict] += count
-        if verdict not in ('ok', 'cut'):
-            self.examples[verdict][stack] += count
-
-    total = property(lambda self: sum(self.counts.values()))
-    impossible = property(lambda self: sum(self.counts[k] for k in IMPOSSIBLE))
-
-    def __str__(self):
-        text = ', '.join(['%d samples' % self.total] + ['%s %d' % row for row in self.counts.most_common()])
-        for verdict, stacks in self.examples.items():
-            for stack, count in stacks.most_common(3):
-                text += '\n    %s %d: %s' % (verdict, count, stack[-900:])
-        return text
-
-
 class Judge:
     """Verdicts: ok, cut, function (a frame that can't be above the one below), line, form, no-root."""
 
@@ -186,7 +166,7 @@ class Judge:
         for line in lines:
             stack, _, count = line.rstrip('\n').rpartition(' ')
             if stack and not line.startswith('#'):
-                report.add(self.stack(stack), stack, int(count))
+                report.add(self.stack(stack), int(count), stack)
         return report
 
 

@@ -1,6 +1,7 @@
 """cspy record: what ends it, what it writes, and what becomes of the program that it watched or started."""
 import os
 import pty
+import pwd
 import re
 import select
 import signal
@@ -380,6 +381,18 @@ def test_under_sudo_it_runs_as_the_user_and_the_group(cspy):
     assert r.out == '(65534, 65534, 65534) (65534, 65534, 65534) [65534]\n', r
     r = run(cspy, *args[:1], '--as-root', *args[1:], env=env)
     assert r.out.startswith('(0, 0, 0) (0, 0, 0)'), r
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+def test_under_sudo_it_has_the_users_supplementary_groups(cspy, tmp_path):
+    program = 'import os, time; time.sleep(0.3); print(sorted(os.getgroups()))'
+    user = pwd.getpwuid(65534).pw_name
+    groups = tmp_path / 'group'
+    groups.write_text('root:x:0:\nextra:x:4242:somebody,%s\nother:x:4243:somebody\n' % user)
+    # The machine's own list of groups stays as it is.
+    r = run('unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /etc/group && exec "$@"', groups, cspy, 'record', '-q',
+            *FOLDED, '/dev/null', '--', '/usr/bin/python3', '-c', program, env=dict(os.environ, SUDO_UID='65534', SUDO_GID='65534'))
+    assert r.out == '[4242, 65534]\n', r
 
 
 # ---- On a terminal ----

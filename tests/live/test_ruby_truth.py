@@ -7,13 +7,16 @@ import random
 
 import pytest
 import runtimes
-from ruby_judge import IMPOSSIBLE, Judge, Report
-from test_truth import LOST, NONBLOCKING, RATES, SCALE, allowed, on_cpu, record
+from judge import IMPOSSIBLE
+from ruby_judge import Judge
+from test_truth import LOST, NONBLOCKING, allowed, judged, on_cpu, once_more, record
 
 TARGETS = 'fixtures/targets/ruby/'
 PROGRAMS = ('calls', 'blocks', 'dispatch', 'exceptions', 'threads')
-# To 3.0 a frame is linked before it is filled: what an earlier one left may be read even of a thread that is held.
-LINKED_FIRST = 5e-3
+# To 3.0 a frame is linked before it is filled: what an earlier one left may be read even of a thread that is held. What can
+# be told from a new one (runtimes/ruby/leaf.c) leaves few: none of 25,000
+# in a storm of exceptions, but a loaded machine shows one now and then.
+LINKED_FIRST = 5e-4
 
 
 def program_path(program):
@@ -25,28 +28,23 @@ def test_no_stack_is_impossible(ruby, target, cspy, program, tmp_path):
     t = target(ruby, program_path(program), 600, preexec_fn=on_cpu(-1))
     assert t.line() == 'ready'
     judge = Judge(os.path.join(runtimes.ROOT, program_path(program)))
-    wrong = []
-    for mode in ('default', 'blocking', 'nonblocking'):
-        total, taken, lost = Report(), 0, 0
-        for rate, seconds in RATES:
-            lines, stats = record(cspy, t.pid, rate, seconds * SCALE, [] if mode == 'default' else ['--' + mode], tmp_path)
-            report = judge.folded(lines)
-            total.counts.update(report.counts)
-            for verdict, examples in report.examples.items():
-                total.examples[verdict].update(examples)
-            taken += stats['samples'] + stats['failed']
-            lost += stats['failed']
-        forgiven = NONBLOCKING if mode == 'nonblocking' else 0
-        if ruby.version < (3, 1):
-            forgiven = LINKED_FIRST
-        print('%s %s %s: %s' % (ruby.name, program, mode, total))
-        if total.impossible + total.counts['no-root'] > allowed(forgiven, total.total):
-            wrong.append('%s: impossible: %s' % (mode, total))
-        if lost > allowed(LOST, taken):
-            wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
-        if total.total < 100:
-            wrong.append('%s: only %d samples' % (mode, total.total))
-    assert not wrong, '\n'.join(wrong)
+
+    def attempt(scale):
+        wrong = []
+        for mode in ('default', 'blocking', 'nonblocking'):
+            options = [] if mode == 'default' else ['--' + mode]
+            total, taken, lost, told = judged(judge, cspy, t.pid, options, tmp_path, scale)
+            forgiven = LINKED_FIRST if ruby.version < (3, 1) else NONBLOCKING if mode == 'nonblocking' else 0
+            print('%s %s %s: %s' % (ruby.name, program, mode, told))
+            if total.impossible + total.counts['no-root'] > allowed(forgiven, total.total):
+                wrong.append('%s: impossible: %s' % (mode, total))
+            if lost > allowed(LOST, taken):
+                wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
+            if total.total < 10:
+                wrong.append('%s: only %d samples' % (mode, total.total))
+        return wrong
+
+    once_more(attempt, 10)
 
 
 def test_names_are_the_same_each_time(ruby, target, cspy, tmp_path):

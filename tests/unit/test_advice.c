@@ -52,6 +52,26 @@ static void another_users_process_needs_sudo(void **state)
 	assert_denied(&f, "belongs to root", "sudo");
 }
 
+static void a_capability_of_another_user_namespace_does_not_count(void **state)
+{
+	struct advice_facts f = plain();
+
+	(void)state;
+	f.own_uid = 0;
+	f.can_trace = true;
+	f.foreign_users = true;
+	assert_denied(&f, "another user namespace", "on the host");
+}
+
+static void what_can_be_read_but_not_paused_is_told_apart(void **state)
+{
+	struct advice_facts f = plain();
+
+	(void)state;
+	f.readable = true;
+	assert_denied(&f, "no permission to pause it", "--nonblocking");
+}
+
 static void yama_is_named_with_its_level(void **state)
 {
 	struct advice_facts f = plain();
@@ -193,6 +213,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_users_process_needs_sudo),
+		cmocka_unit_test(a_capability_of_another_user_namespace_does_not_count),
+		cmocka_unit_test(what_can_be_read_but_not_paused_is_told_apart),
 		cmocka_unit_test(yama_is_named_with_its_level),
 		cmocka_unit_test(root_without_the_capability_is_in_a_container),
 		cmocka_unit_test(a_protected_process_is_said_to_be_so),

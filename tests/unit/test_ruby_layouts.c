@@ -76,6 +76,9 @@ static void rows_are_complete(void **state)
 		assert_int_equal(rby_has(l->native_tid), l->tid == TID_NATIVE);
 		assert_int_equal(rby_has(l->body_succinct), l->lines == LINES_SUCCINCT);
 		assert_int_equal(rby_has(l->class_path_at), l->class_path == CLASS_PATH_EXT);
+		assert_int_equal(rby_has(l->vm_shapes), l->class_path == CLASS_PATH_SHAPES);
+		assert_int_equal(rby_has(l->class_ext), l->class_path != CLASS_PATH_IVARS);
+		assert_int_equal(rby_has(l->body_calls), rby_has(l->call_method));
 		assert_true(l->frame_size % 8 == 0 && l->frame_size <= 64);
 		assert_true(rby_has(l->thread_ec) && rby_has(l->thread_vm) && rby_has(l->thread_name));
 		assert_true(l->thread_region > 0 && l->thread_region < 300);

@@ -1,51 +1,30 @@
 /* cpython_replay.c - a CPython of recorded memory. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpython_replay.h"
 
-enum { THREADS_MAX = 64, NOTE_BYTES = 1024 };
+enum {
+	WHOLE_STATE = 640, /* bytes of a thread state, which hold all that was ever of interest */
+	CFRAMES_MAX = 256, /* of one thread */
+};
 
-static void note_number(struct memory *record, const char *key, uint64_t value)
+static void note(struct memory *record, const void *instance)
 {
-	char text[32];
+	const struct cpy_roots *roots = &((const struct cpy *)instance)->roots;
 
-	snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	memory_record_note(record, key, text);
-}
-
-void replay_note(struct memory *record, const struct cpy_roots *roots, const struct target *t)
-{
-	char threads[NOTE_BYTES] = "";
-
-	memory_record_note(record, "runtime", "cpython");
+	memory_record_note(record, "runtime", runtime_cpython.name);
 	memory_record_note(record, "version", roots->version);
 	memory_record_note(record, "layout", roots->layout_source);
-	note_number(record, "major", roots->layout.major);
-	note_number(record, "minor", roots->layout.minor);
-	note_number(record, "debug_build", roots->debug_build);
+	replay_note_number(record, "major", roots->layout.major);
+	replay_note_number(record, "minor", roots->layout.minor);
+	replay_note_number(record, "debug_build", roots->debug_build);
 	/* Longer object headers show in the first field of them all. */
-	note_number(record, "object_type", (uint64_t)roots->layout.object_type);
-	note_number(record, "at_runtime", roots->runtime);
-	note_number(record, "at_interp_head", roots->interp_head);
-	note_number(record, "at_gil_current", roots->gil_current);
-	note_number(record, "at_gc_collecting", roots->gc_collecting);
-	note_number(record, "pid", (uint64_t)t->ns_pid);
-	for (size_t i = 0; i < t->thread_count && i < THREADS_MAX; i++) {
-		size_t len = strlen(threads);
-
-		snprintf(threads + len, sizeof(threads) - len, "%s%d", i ? " " : "", (int)t->threads[i].ns_tid);
-	}
-	memory_record_note(record, "threads", threads);
-}
-
-static uint64_t number(const struct memory *snapshot, const char *key)
-{
-	const char *text = memory_snapshot_note(snapshot, key);
-
-	return text ? strtoull(text, NULL, 16) : 0;
+	replay_note_number(record, "object_type", (uint64_t)roots->layout.object_type);
+	replay_note_number(record, "at_runtime", roots->runtime);
+	replay_note_number(record, "at_interp_head", roots->interp_head);
+	replay_note_number(record, "at_gil_current", roots->gil_current);
+	replay_note_number(record, "at_gc_collecting", roots->gc_collecting);
 }
 
 struct err replay_layout(struct memory *m, bool self_described, int32_t object_type, struct cpy_roots *roots)
@@ -75,95 +54,97 @@ struct err replay_roots(const struct memory *snapshot, struct memory *m, struct 
 	const char *source = memory_snapshot_note(snapshot, "layout");
 
 	*ret = (struct cpy_roots){
-		.debug_build = number(snapshot, "debug_build"),
-		.runtime = number(snapshot, "at_runtime"),
-		.interp_head = number(snapshot, "at_interp_head"),
-		.gil_current = number(snapshot, "at_gil_current"),
-		.gc_collecting = number(snapshot, "at_gc_collecting"),
+		.debug_build = replay_number(snapshot, "debug_build"),
+		.runtime = replay_number(snapshot, "at_runtime"),
+		.interp_head = replay_number(snapshot, "at_interp_head"),
+		.gil_current = replay_number(snapshot, "at_gil_current"),
+		.gc_collecting = replay_number(snapshot, "at_gc_collecting"),
 	};
-	ret->layout.major = (uint8_t)number(snapshot, "major");
-	ret->layout.minor = (uint8_t)number(snapshot, "minor");
+	ret->layout.major = (uint8_t)replay_number(snapshot, "major");
+	ret->layout.minor = (uint8_t)replay_number(snapshot, "minor");
 	snprintf(ret->version, sizeof(ret->version), "%s", version ? version : "");
 	snprintf(ret->layout_source, sizeof(ret->layout_source), "%s", source ? source : "");
-	return replay_layout(m, source && !strcmp(source, "self-described"), (int32_t)number(snapshot, "object_type"),
-			     ret);
+	return replay_layout(m, source && !strcmp(source, "self-described"),
+			     (int32_t)replay_number(snapshot, "object_type"), ret);
 }
 
-void replay_target(const struct memory *snapshot, struct memory *m, struct target *ret)
+static struct err attach_with(struct cpy_roots *roots, struct target *t, void **ret)
 {
-	const char *at = memory_snapshot_note(snapshot, "threads");
+	struct cpy *c;
+	struct err e = cpy_attach_roots(roots, t, &c);
 
-	*ret = (struct target){ .pidfd = -1, .proc = -1, .memory = m };
-	ret->pid = ret->ns_pid = (pid_t)number(snapshot, "pid");
-	while (at && *at && ret->thread_count < THREADS_MAX) {
-		pid_t tid = (pid_t)strtol(at, NULL, 10);
+	if (!failed(e))
+		*ret = c;
+	return e;
+}
 
-		xgrow(&ret->threads, &ret->thread_cap, ret->thread_count + 1, sizeof(*ret->threads));
-		ret->threads[ret->thread_count++] = (struct thread){ .tid = tid, .ns_tid = tid, .stat_fd = -1 };
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
+static struct err again(const void *instance, struct target *t, void **ret)
+{
+	struct cpy_roots roots = ((const struct cpy *)instance)->roots;
+	struct err e = replay_layout(t->memory, !strcmp(roots.layout_source, "self-described"),
+				     roots.layout.object_type, &roots);
+
+	return failed(e) ? e : attach_with(&roots, t, ret);
+}
+
+static struct err attach(const struct memory *snapshot, struct target *t, void **ret)
+{
+	struct cpy_roots roots;
+	struct err e = replay_roots(snapshot, t->memory, &roots);
+
+	return failed(e) ? e : attach_with(&roots, t, ret);
+}
+
+/* 3.11 and 3.12: the records of evaluation loops. The walk goes to an outer one only when the inner one leads nowhere.
+ */
+static void record_cframes(struct memory *record, const struct cpy_layout *l, raddr_t thread)
+{
+	raddr_t at;
+	struct err e = memory_ptr(record, thread + (raddr_t)l->thread_frame, &at);
+
+	for (int i = 0; i < CFRAMES_MAX && !failed(e) && at; i++) {
+		replay_read_some(record, at, PIECE_BYTES);
+		e = memory_ptr(record, at + (raddr_t)l->cframe_previous, &at);
 	}
 }
 
-void replay_target_free(struct target *t)
+/* The frames that came by the page; and of everything a little more than today's walk needs. */
+static void more(struct memory *record, const void *instance, const struct said *said)
 {
-	free(t->threads);
-	memory_close(t->memory);
-	*t = (struct target){ .pidfd = -1, .proc = -1 };
+	const struct cpy *c = instance;
+	const struct cpy_layout *l = c->l;
+
+	for (size_t i = 0; i < c->thread_count; i++) {
+		const struct copies *k = &c->threads[i].copies;
+
+		replay_read_some(record, c->threads[i].at, WHOLE_STATE);
+		if (l->frames == FRAMES_CFRAME)
+			record_cframes(record, l, c->threads[i].at);
+		for (size_t p = 0; p < k->piece_count; p++)
+			replay_read_some(record, k->pieces[p].at, PIECE_BYTES);
+	}
+	for (size_t tick = 0; tick < SAID_TICKS; tick++) {
+		const struct raw_stacks *all = &said->ticks[tick];
+
+		for (size_t i = 0; i < all->used; i++)
+			replay_read_some(record, all->frames[i].code, (size_t)l->code_size);
+	}
 }
 
-struct lent {
-	struct memory base;
-	struct memory *inner;
-	uint64_t ranges;
+/* A name is the right one, or missing; a qualified one may have lost its qualification. */
+static bool is_name(const char *got, const char *expected)
+{
+	const char *dot = strrchr(expected, '.');
+
+	return !strcmp(got, expected) || !got[0] || (dot && !strcmp(got, dot + 1));
+}
+
+const struct replay replay_cpython = {
+	.ops = &runtime_cpython,
+	.snapshots = "fixtures/snapshots/cpython/*/*.snap",
+	.note = note,
+	.again = again,
+	.attach = attach,
+	.more = more,
+	.is_name = is_name,
 };
-
-/* As much of it as is there; false: nothing is. */
-static bool fill(struct memory *inner, raddr_t at, char *buf, size_t len)
-{
-	size_t half = len / 2 & ~(size_t)7;
-	bool low, high;
-
-	if (!failed(memory_read(inner, at, buf, len)))
-		return true;
-	memset(buf, 0, len);
-	if (!half)
-		return false;
-	low = fill(inner, at, buf, half);
-	high = fill(inner, at + half, buf + half, len - half);
-	return low || high;
-}
-
-static struct err lent_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
-{
-	struct lent *l = (struct lent *)m;
-
-	for (*done = 0; *done < n; ++*done) {
-		const struct memory_range *r = &ranges[*done];
-
-		l->ranges++;
-		if (!fill(l->inner, r->at, r->buf, r->len))
-			return err_at(ERR_FAULT, r->at, "reading recorded memory");
-	}
-	return OK;
-}
-
-uint64_t replay_lent(const struct memory *lent)
-{
-	return ((const struct lent *)lent)->ranges;
-}
-
-static void lent_close(struct memory *m)
-{
-	free(m);
-}
-
-struct memory *replay_lend(struct memory *inner)
-{
-	static const struct memory_ops ops = { "lent", lent_read, lent_close };
-	struct lent *l = xcalloc(1, sizeof(*l));
-
-	l->base.ops = &ops;
-	l->inner = inner;
-	return &l->base;
-}

@@ -1,12 +1,10 @@
-/* cpython_said.h - everything that the plugin says of a process: over a few ticks, then with all names. */
-#ifndef CPYTHON_SAID_H
-#define CPYTHON_SAID_H
+/* said.h - everything that a plugin says of a process: over a few ticks, then with all names. */
+#ifndef SAID_H
+#define SAID_H
 
 #include <stdio.h>
 
-#include "cpython/cpython.h"
-
-extern const struct runtime_ops runtime_cpython;
+#include "cspy/runtime.h"
 
 /* First look; lists read again; each stack read twice; code objects trusted and verified; all walked afresh. */
 enum { SAID_TICKS = 5 };
@@ -48,10 +46,11 @@ struct said {
 	size_t local_count, local_cap;
 };
 
-/* `still`: the threads (target's ids) that can't run. */
-void said_take(struct said *s, struct cpy *c, struct target *t, const pid_t *still, size_t still_count);
+/* Of an attached instance of `ops`. `still`: the threads (target's ids) that can't run. */
+void said_take(struct said *s, const struct runtime_ops *ops, void *instance, struct target *t, const pid_t *still,
+	       size_t still_count);
 void said_free(struct said *s);
 /* As it stands in a .expected file. */
-void said_print(FILE *out, const struct cpy *c, const struct said *s);
+void said_print(FILE *out, const struct runtime_ops *ops, void *instance, const struct said *s);
 
 #endif

@@ -1,8 +1,8 @@
-/* cpython_said.c - everything that the plugin says of a process. */
+/* said.c - everything that a plugin says of a process. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpython_said.h"
+#include "said.h"
 
 enum { DEPTH = 1000, REUSED_MAX = 1024 };
 
@@ -19,8 +19,14 @@ static void add_local(void *arg, const struct rt_local *local)
 	s->frames[s->frame_count - 1].count++;
 }
 
-static void add_frame(struct said *s, struct cpy *c, struct target *t, const struct raw_frame *raw,
-		      struct strings *strings)
+/* The plugin, attached to a process. */
+struct plugin {
+	const struct runtime_ops *ops;
+	void *instance;
+	struct target *t;
+};
+
+static void add_frame(struct said *s, const struct plugin *p, const struct raw_frame *raw, struct strings *strings)
 {
 	struct frame_info info;
 	struct said_frame *f;
@@ -28,16 +34,17 @@ static void add_frame(struct said *s, struct cpy *c, struct target *t, const str
 	xgrow(&s->frames, &s->frame_cap, s->frame_count + 1, sizeof(*s->frames));
 	f = &s->frames[s->frame_count++];
 	*f = (struct said_frame){ .first = s->local_count };
-	f->err = runtime_cpython.resolve(c, t, raw, strings, &info);
+	f->err = p->ops->resolve(p->instance, p->t, raw, strings, &info);
 	if (!failed(f->err)) {
 		f->function = xstrdup(strings_get(strings, info.function));
 		f->file = xstrdup(strings_get(strings, info.file));
 		f->line = info.line;
 	}
-	f->locals_err = runtime_cpython.locals(c, t, raw, add_local, s);
+	if (p->ops->locals)
+		f->locals_err = p->ops->locals(p->instance, p->t, raw, add_local, s);
 }
 
-static void add_thread(struct said *s, struct cpy *c, struct target *t, const struct raw_stacks *all, size_t i,
+static void add_thread(struct said *s, const struct plugin *p, const struct raw_stacks *all, size_t i,
 		       struct strings *strings)
 {
 	const struct raw_stack *stack = &all->list[i];
@@ -55,13 +62,13 @@ static void add_thread(struct said *s, struct cpy *c, struct target *t, const st
 		.first = s->frame_count,
 		.count = stack->count,
 	};
-	th->name_err = runtime_cpython.thread_name(c, t, stack, strings, &name);
+	th->name_err = p->ops->thread_name(p->instance, p->t, stack, strings, &name);
 	th->name = xstrdup(failed(th->name_err) ? "" : strings_get(strings, name));
 	for (uint32_t k = 0; k < stack->count; k++)
-		add_frame(s, c, t, &all->frames[stack->first + k], strings);
+		add_frame(s, p, &all->frames[stack->first + k], strings);
 }
 
-static void take_ticks(struct said *s, struct cpy *c, struct target *t, const pid_t *still, size_t still_count)
+static void take_ticks(struct said *s, const struct plugin *p, const pid_t *still, size_t still_count)
 {
 	struct raw_reuse reused[REUSED_MAX];
 
@@ -74,24 +81,26 @@ static void take_ticks(struct said *s, struct cpy *c, struct target *t, const pi
 		};
 
 		raw_stacks_init(&s->ticks[i], DEPTH);
-		s->err[i] = runtime_cpython.sample(c, t, &look, &s->ticks[i]);
+		s->err[i] = p->ops->sample(p->instance, p->t, &look, &s->ticks[i]);
 		if (i == 0)
-			s->mutators_err =
-				runtime_cpython.mutators(c, t, s->mutators, countof(s->mutators), &s->mutator_count);
+			s->mutators_err = p->ops->mutators(p->instance, p->t, s->mutators, countof(s->mutators),
+							   &s->mutator_count);
 	}
 	s->verify_err =
-		runtime_cpython.verify(c, t, START_NS + WHEN_NS[SAID_TICKS - 1], reused, REUSED_MAX, &s->reused);
+		p->ops->verify(p->instance, p->t, START_NS + WHEN_NS[SAID_TICKS - 1], reused, REUSED_MAX, &s->reused);
 }
 
-void said_take(struct said *s, struct cpy *c, struct target *t, const pid_t *still, size_t still_count)
+void said_take(struct said *s, const struct runtime_ops *ops, void *instance, struct target *t, const pid_t *still,
+	       size_t still_count)
 {
+	const struct plugin p = { ops, instance, t };
 	struct strings *strings = strings_new();
 	const struct raw_stacks *last = &s->ticks[SAID_TICKS - 1];
 
 	*s = (struct said){ 0 };
-	take_ticks(s, c, t, still, still_count);
+	take_ticks(s, &p, still, still_count);
 	for (size_t i = 0; !failed(s->err[SAID_TICKS - 1]) && i < last->count; i++)
-		add_thread(s, c, t, last, i, strings);
+		add_thread(s, &p, last, i, strings);
 	strings_free(strings);
 }
 
@@ -135,12 +144,12 @@ static void print_frame(FILE *out, const struct said *s, const struct said_frame
 	}
 }
 
-void said_print(FILE *out, const struct cpy *c, const struct said *s)
+void said_print(FILE *out, const struct runtime_ops *ops, void *instance, const struct said *s)
 {
 	static const char *const states[] = { "unknown", "running", "wants the lock", "outside", "sleeping" };
 	struct rt_about about;
 
-	runtime_cpython.about((void *)c, &about);
+	ops->about(instance, &about);
 	fprintf(out, "%s %s, %s%s%s%s%s\n", about.name, about.version, about.layout, about.flavour[0] ? ", " : "",
 		about.flavour, about.lock[0] ? ", " : "", about.lock);
 	for (size_t i = 0; i < SAID_TICKS; i++)

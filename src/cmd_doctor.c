@@ -1,0 +1,119 @@
+/* cmd_doctor.c - cspy doctor: can this process be profiled, and if not, why? */
+#include "command.h"
+#include "doctor.h"
+#include "json.h"
+
+struct options {
+	pid_t pid;
+	bool json;
+};
+
+#define AT(field) offsetof(struct options, field)
+static const struct option_row rows[] = {
+	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "the process; PID alone does, too" },
+	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
+	OPTION_ROW_HELP,
+	OPTION_ROW_VERSION,
+	{ 0 },
+};
+
+static const char *const marks[] = { [VERDICT_GOOD] = "ok", [VERDICT_NOTE] = "note", [VERDICT_BAD] = "BAD" };
+static const char *const words[] = { [VERDICT_GOOD] = "good", [VERDICT_NOTE] = "note", [VERDICT_BAD] = "bad" };
+
+/* Paths and commands are the target's: nothing of them may move the cursor. */
+static void print_plain(const char *s)
+{
+	for (; *s; s++)
+		putchar((unsigned char)*s < ' ' || *s == 127 ? '?' : *s);
+}
+
+static void print_text(const struct diagnosis *d)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		const struct finding *f = &d->list[i];
+
+		printf("%-5s %-15s ", marks[f->verdict], f->name);
+		print_plain(f->text);
+		putchar('\n');
+		if (*f->hint)
+			printf("%-5s %-15s -> %s\n", "", "", f->hint);
+	}
+	printf("\nProcess %d %s\n", (int)d->pid, d->exit_code == EXIT_OK ? "can be profiled" : "can't be profiled");
+}
+
+static void put(const char *key, const char *v)
+{
+	json_key(stdout, key);
+	json_text(stdout, v);
+}
+
+static void print_json(const struct diagnosis *d)
+{
+	printf("{\"pid\":%d,\"ok\":%s,", (int)d->pid, d->exit_code == EXIT_OK ? "true" : "false");
+	put("runtime", d->about.name);
+	putchar(',');
+	put("version", d->about.version);
+	putchar(',');
+	put("build_id", d->build_id);
+	putchar(',');
+	put("layout", d->layout);
+	fputs(",\"findings\":[", stdout);
+	for (size_t i = 0; i < d->count; i++) {
+		const struct finding *f = &d->list[i];
+
+		fputs(i ? ",\n{" : "{", stdout);
+		put("name", f->name);
+		putchar(',');
+		put("verdict", words[f->verdict]);
+		putchar(',');
+		put("text", f->text);
+		putchar(',');
+		put("hint", f->hint);
+		putchar('}');
+	}
+	puts("]}");
+}
+
+static int refuse(const char *text, const char *hint)
+{
+	struct advice a = { .exit_code = EXIT_USAGE };
+
+	snprintf(a.text, sizeof(a.text), "%s", text);
+	snprintf(a.hint, sizeof(a.hint), "%s", hint);
+	advice_print(stderr, &a);
+	return a.exit_code;
+}
+
+static int doctor_run(const struct command *self, int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct options_rest rest;
+	struct diagnosis d;
+
+	options_parse(rows, argc, argv, &o, &rest);
+	switch (rest.outcome) {
+	case OPTIONS_HELP_WANTED:
+		command_help(stdout, self);
+		return EXIT_OK;
+	case OPTIONS_VERSION_WANTED:
+		command_version(stdout);
+		return EXIT_OK;
+	case OPTIONS_WRONG:
+		return refuse(rest.why, rest.hint);
+	case OPTIONS_RUN:
+		break;
+	}
+	if (rest.command || (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid))) || !o.pid)
+		return refuse("doctor takes one process id", "as in: cspy doctor 4711; cspy ps lists processes");
+	doctor_examine(o.pid, &d);
+	(o.json ? print_json : print_text)(&d);
+	return d.exit_code;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.usage = "[OPTIONS] -p PID",
+	.summary = "say whether a process can be profiled, and if not, why",
+	.options = rows,
+	.run = doctor_run,
+};

@@ -1,0 +1,139 @@
+/* cmd_ps.c - cspy ps: which processes can be profiled. */
+#include <string.h>
+
+#include "advice.h"
+#include "command.h"
+#include "json.h"
+#include "processes.h"
+#include "utf8.h"
+
+struct options {
+	bool json;
+};
+
+static const struct option_row rows[] = {
+	{ "json", 'j', OPTION_FLAG, offsetof(struct options, json), NULL, "for programs to read" },
+	OPTION_ROW_HELP,
+	OPTION_ROW_VERSION,
+	{ 0 },
+};
+
+/* The target's words: nothing of them may move the cursor, or look like another line. */
+static void print_plain(const char *s)
+{
+	size_t len;
+	uint32_t c;
+
+	for (; (len = utf8_next(s, &c)); s += len) {
+		if (utf8_is_control(c) || c == 0xFFFD)
+			putchar('?');
+		else
+			fwrite(s, 1, len, stdout);
+	}
+}
+
+static void print_text(const struct processes *all)
+{
+	printf("%7s  %-18s %-12s %-20s %s\n", "PID", "RUNTIME", "USER", "CONTAINER", "COMMAND");
+	for (size_t i = 0; i < all->count; i++) {
+		const struct process *p = &all->list[i];
+		char runtime[80];
+
+		snprintf(runtime, sizeof(runtime), "%s %s", *p->about.name ? p->about.name : "?", p->about.version);
+		printf("%7d  %-18s %-12s %-20s ", (int)p->pid, runtime, p->user, *p->container ? p->container : "-");
+		print_plain(p->command);
+		if (!*p->about.name) {
+			fputs(" [", stdout);
+			print_plain(p->why);
+			putchar(']');
+		}
+		putchar('\n');
+	}
+}
+
+static void put(const char *key, const char *v)
+{
+	putchar(',');
+	json_key(stdout, key);
+	json_text(stdout, v);
+}
+
+static void print_json(const struct processes *all)
+{
+	putchar('[');
+	for (size_t i = 0; i < all->count; i++) {
+		const struct process *p = &all->list[i];
+
+		printf("%s{\"pid\":%d,\"ns_pid\":%d", i ? ",\n" : "", (int)p->pid, (int)p->ns_pid);
+		put("runtime", p->about.name);
+		put("version", p->about.version);
+		put("flavour", p->about.flavour);
+		put("user", p->user);
+		put("container", p->container);
+		put("command", p->command);
+		put("error", *p->about.name ? "" : p->why);
+		putchar('}');
+	}
+	puts("]");
+}
+
+static int ps(const struct options *o)
+{
+	struct processes all;
+	struct advice a = { 0 };
+	struct err e = processes_find(&all);
+
+	if (failed(e)) {
+		snprintf(a.text, sizeof(a.text), "%s: %s", e.what, strerror(e.os));
+		advice_print(stderr, &a);
+		return EXIT_FAILED;
+	}
+	(o->json ? print_json : print_text)(&all);
+	if (all.denied) {
+		snprintf(a.text, sizeof(a.text), "%zu process%s may not be read, and %s left out", all.denied,
+			 all.denied == 1 ? "" : "es", all.denied == 1 ? "was" : "were");
+		snprintf(a.hint, sizeof(a.hint), "cspy doctor -p PID says why");
+		advice_print(stderr, &a);
+	}
+	processes_free(&all);
+	return EXIT_OK;
+}
+
+static int ps_run(const struct command *self, int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct options_rest rest;
+	struct advice a = { .exit_code = EXIT_USAGE };
+
+	options_parse(rows, argc, argv, &o, &rest);
+	switch (rest.outcome) {
+	case OPTIONS_HELP_WANTED:
+		command_help(stdout, self);
+		return EXIT_OK;
+	case OPTIONS_VERSION_WANTED:
+		command_version(stdout);
+		return EXIT_OK;
+	case OPTIONS_WRONG:
+		snprintf(a.text, sizeof(a.text), "%s", rest.why);
+		snprintf(a.hint, sizeof(a.hint), "%s", rest.hint);
+		advice_print(stderr, &a);
+		return a.exit_code;
+	case OPTIONS_RUN:
+		break;
+	}
+	if (rest.operand || rest.command) {
+		snprintf(a.text, sizeof(a.text), "ps takes no process: it lists all that can be profiled");
+		snprintf(a.hint, sizeof(a.hint), "for one process: cspy doctor PID");
+		advice_print(stderr, &a);
+		return a.exit_code;
+	}
+	return ps(&o);
+}
+
+const struct command command_ps = {
+	.name = "ps",
+	.usage = "[OPTIONS]",
+	.summary = "list the processes that can be profiled",
+	.options = rows,
+	.run = ps_run,
+};

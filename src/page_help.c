@@ -1,0 +1,55 @@
+/* page_help.c - the last line, with keys or a message, and the page that explains the keys. */
+#include <stdio.h>
+#include <string.h>
+
+#include "page.h"
+
+static const char *const lines[] = {
+	"  f  functions    t  threads    x  call tree    v  the next of them",
+	"  up down page-up page-down home end, j k     choose a row; it stays chosen while the table moves",
+	"  enter           what there is to the row: callers, a thread's stack, a branch of the tree",
+	"  c               the source code around the hot line      esc, left  back",
+	"  1 2 3 ... s     sort by that column, by the next one",
+	"  l  lines or functions      /  filter by a regular expression (empty: all)",
+	"  i  threads that wait count, too      g  only the lock's holder counts",
+	"  n  native frames on or off           a  shares of the last 10 s or since the start",
+	"  p, space  pause: nothing is looked at      r  begin to count anew",
+	"  + -  more or less time between updates     w  write a flame graph (SVG) of all that was seen",
+	"  q  quit      ?  this help; any key leaves it",
+	"",
+	"  %Own, %Total    share of the looks that saw the function innermost, or anywhere, in a thread's stack:",
+	"                  100 is one thread all the time; recursion counts once",
+	"  OwnTime, TotalTime    the same in seconds, since the start",
+	"  STATE           run, gc, waiting for the lock, or the system call that the thread waits in",
+	"  held, waited    share of the looks at which a thread had the interpreter's lock, or waited for it",
+};
+
+void page_help(struct page *p, struct screen *s)
+{
+	(void)p;
+	screen_put(s, 0, 0, s->columns, STYLE_BOLD, "cspy top: keys and columns");
+	for (size_t i = 0; i < countof(lines); i++)
+		screen_put(s, (int)i + 2, 0, s->columns, STYLE_PLAIN, lines[i]);
+}
+
+void page_keys(struct page *p, struct screen *s)
+{
+	int y = s->rows - 1, x;
+
+	if (p->filter.open) {
+		x = screen_put(s, y, 0, s->columns, STYLE_BOLD, "filter: ");
+		x = screen_put(s, y, x, s->columns, STYLE_PLAIN, p->filter.typing);
+		screen_put(s, y, x, 1, STYLE_SELECTED, " ");
+		return;
+	}
+	if (*p->message) {
+		screen_put(s, y, 0, s->columns, STYLE_WARN, p->message);
+		return;
+	}
+	x = screen_put(s, y, 0, s->columns, STYLE_DIM, " q quit  ? help");
+	if (p->help)
+		return;
+	x = screen_put(s, y, x, s->columns, STYLE_DIM, "  ");
+	x = screen_put(s, y, x, s->columns, STYLE_DIM, p->view->help);
+	screen_put(s, y, x, s->columns, STYLE_DIM, "  v view  / filter  s sort  l lines  p pause  r reset  w write");
+}

@@ -1,0 +1,67 @@
+/* page_source.c - which source file is wanted, and where its lines are once the command has read it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page.h"
+
+void page_source_free(struct page_source *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free(s->lines[i]);
+	free(s->lines);
+	*s = (struct page_source){ 0 };
+}
+
+static str_id file_of(const struct page *p)
+{
+	if (p->function >= p->shares.count[SHARES_FUNCTIONS])
+		return 0;
+	return frames_get(p->profile->frames, p->shares.rows[SHARES_FUNCTIONS][p->function].frame).file;
+}
+
+const char *page_source_wanted(const struct page *p)
+{
+	str_id file = file_of(p);
+
+	if (p->view != &view_source || !file || file == p->source.file)
+		return "";
+	return strings_get(frames_strings(p->profile->frames), file);
+}
+
+void page_source_set(struct page *p, char **lines, size_t count, const char *why)
+{
+	page_source_free(&p->source);
+	p->source = (struct page_source){ .file = file_of(p), .lines = lines, .count = count };
+	snprintf(p->source.why, sizeof(p->source.why), "%s", why);
+}
+
+/* The line of the function that most samples are in. */
+static uint32_t hottest(const struct page *p, uint32_t function)
+{
+	const struct shares *s = &p->shares;
+	uint64_t most = 0;
+	uint32_t line = 0;
+
+	for (size_t i = 0; i < s->count[SHARES_LINES]; i++) {
+		const struct share *row = &s->rows[SHARES_LINES][i];
+
+		if (row->total > most && shares_row(s, SHARES_FUNCTIONS, row->frame) == function) {
+			most = row->total;
+			line = frames_get(p->profile->frames, row->frame).line;
+		}
+	}
+	return line;
+}
+
+void page_source_open(struct page *p, uint32_t function)
+{
+	struct page_place *place;
+
+	page_open(p, &view_source);
+	p->function = function;
+	place = page_place(p);
+	place->pinned = true;
+	place->selected = hottest(p, function);
+	place->scroll = place->selected > 5 ? place->selected - 5 : 0; /* some lines before it, for context */
+}

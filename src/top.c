@@ -1,0 +1,289 @@
+/* top.c - what `cspy top` samples, and the model kept up to date with it. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "sampling.h"
+#include "source.h"
+#include "stats.h"
+#include "top.h"
+
+enum {
+	ASK_MOST = 20, /* threads in one go: an answer costs some microseconds */
+};
+static const uint64_t SECOND_NS = 1000000000, ASK_NS = 100000000, WINDOW_NS = 10000000000;
+/* The first updates come early, so that there is something to see. */
+static const uint64_t EARLY_NS[] = { 100000000, 200000000, 400000000 };
+
+static struct recorder_options recorder_options(const struct top *t)
+{
+	const struct top_options *o = &t->o;
+
+	return (struct recorder_options){
+		.sampler = { .pause = o->blocking      ? PAUSE_ALWAYS
+				      : o->nonblocking ? PAUSE_NEVER
+						       : PAUSE_BUDGET,
+			     .max_pause = o->max_pause,
+			     .idle = o->idle,
+			     .lock_only = o->gil,
+			     .threads = true, /* so that each thread's part is known */
+			     .last = true,
+			     .depth = o->depth },
+		.rate = o->rate,
+		.duration_ns = o->duration_ns,
+		.launched = t->child != 0,
+	};
+}
+
+struct err top_begin(struct top *t)
+{
+	struct recorder_options o = recorder_options(t);
+	struct err e;
+
+	t->profile = sampling_profile_new(t->o.pid, t->o.rate, t->o.gil ? "gil" : t->o.idle ? "wall" : "cpu");
+	page_init(&t->page, t->profile, target_wait_names(), WINDOW_NS);
+	t->page.by = t->o.lines ? SHARES_LINES : SHARES_FUNCTIONS;
+	t->page.idle = t->o.idle;
+	t->page.lock_only = t->o.gil;
+	t->page.about.pid = t->o.pid;
+	t->delay_ns = t->o.delay_ns;
+	e = recorder_open(&t->recorder, &o, &t->session, t->profile, t->o.pid);
+	t->updated_ns = t->update_ns = t->ask_ns = clock_now();
+	return e;
+}
+
+/* ---- The model ---- */
+
+static void greet_threads(struct top *t)
+{
+	struct tallies *tallies = &t->page.tallies;
+
+	for (size_t i = tallies_grow(tallies); i < tallies->count; i++)
+		tallies_begin(&tallies->threads[i].tally, clock_now(),
+			      target_cpu(t->recorder.root.target, t->profile->threads[i].tid));
+}
+
+/* What threads wait for that do not run: a few threads at a time, all of them in turn. */
+static void ask(struct top *t, uint64_t now)
+{
+	const struct recorder *r = &t->recorder;
+	struct tallies *tallies = &t->page.tallies;
+	size_t asked = 0;
+
+	greet_threads(t);
+	for (size_t i = 0; i < tallies->count && asked < ASK_MOST; i++) {
+		size_t at = t->turn++ % tallies->count;
+		pid_t tid = t->profile->threads[at].tid;
+		struct thread_wait_info info;
+
+		if (!tallies->threads[at].alive || tid <= 0)
+			continue;
+		if (!tallies_curious(tallies, at, now)) {
+			tallies_repeat(tallies, at);
+			continue;
+		}
+		info = target_thread_wait(r->root.target, tid);
+		tallies_answer(tallies, at, now, info.kind, info.at && sampler_lock_at(r->root.sampler, info.at));
+		asked++;
+	}
+}
+
+static void read_cpu(struct top *t)
+{
+	struct tallies *tallies = &t->page.tallies;
+	struct target *target = t->recorder.root.target;
+
+	greet_threads(t);
+	tallies_cpu(&tallies->process, target_cpu(target, 0));
+	for (size_t i = 0; i < tallies->count; i++)
+		if (tallies->threads[i].alive && t->profile->threads[i].tid > 0)
+			tallies_cpu(&tallies->threads[i].tally, target_cpu(target, t->profile->threads[i].tid));
+}
+
+static uint64_t age_of(const struct target *target)
+{
+	struct timespec now;
+	uint64_t begun = target->start_time * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK)), ns;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+	return ns > begun ? ns - begun : 0;
+}
+
+static double ratio(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void tell_status(struct top *t)
+{
+	const struct recorder *r = &t->recorder;
+
+	t->page.about.status = t->ended && r->end == RECORDER_END_EXITED ? "ENDED"
+			       : t->ended && r->end == RECORDER_END_LOST ? "LOST"
+			       : t->ended				 ? "STOPPED"
+			       : !r->root.sampler			 ? "WAITING"
+			       : r->paused				 ? "PAUSED"
+									 : "LIVE";
+}
+
+static void tell_about(struct top *t, uint64_t now)
+{
+	const struct profile_stats *s = &t->profile->stats;
+	const struct recorder *r = &t->recorder;
+	struct page_about *a = &t->page.about;
+	uint64_t failed = stats_failed(s), elapsed = now - t->updated_ns;
+	time_t seconds = time(NULL);
+	struct tm day;
+
+	if (r->root.target) {
+		sampling_describe(t->profile, r);
+		a->age_ns = age_of(r->root.target);
+		tallies_lock(&t->page.tallies, r->root.about.lock);
+	}
+	snprintf(a->command, sizeof(a->command), "%s", t->profile->command);
+	snprintf(a->runtime, sizeof(a->runtime), "%s", t->profile->runtime);
+	snprintf(a->lock, sizeof(a->lock), "%s", r->root.about.lock);
+	if (localtime_r(&seconds, &day))
+		strftime(a->clock, sizeof(a->clock), "%H:%M:%S", &day);
+	a->samples = s->samples;
+	a->failed = ratio(failed, failed + s->samples);
+	a->late = ratio(s->late, s->late + s->ticks);
+	if (!elapsed || t->ended || r->paused)
+		return;
+	a->rate = (double)(s->ticks - t->ticks) * 1e9 / (double)elapsed;
+	a->own_cpu = ratio(s->cpu_ns - t->cpu_ns, elapsed);
+}
+
+bool top_is_due(const struct top *t)
+{
+	return !t->ended && clock_now() >= t->update_ns;
+}
+
+void top_update(struct top *t)
+{
+	uint64_t now = clock_now();
+	const struct profile_stats *s = &t->profile->stats;
+
+	if (!t->ended)
+		recorder_settle(&t->recorder);
+	if (!t->recorder.paused)
+		t->active_ns += now - t->updated_ns;
+	if (s->ticks != t->ticks) {
+		t->profile->interval_ns = t->active_ns / s->ticks;
+		if (t->recorder.root.target)
+			read_cpu(t);
+		page_update(&t->page, now);
+	}
+	tell_about(t, now);
+	tell_status(t);
+	t->ticks = s->ticks;
+	t->cpu_ns = s->cpu_ns;
+	t->updated_ns = now;
+	t->update_ns = now + t->delay_ns;
+	if (t->begun_ns && ++t->updates < countof(EARLY_NS) && EARLY_NS[t->updates] < t->delay_ns && !t->o.batch)
+		t->update_ns = now + EARLY_NS[t->updates];
+}
+
+/* The first look is about to be taken: what is counted, is counted from here on. */
+static void begin(struct top *t)
+{
+	t->begun_ns = t->updated_ns = clock_now();
+	tallies_begin(&t->page.tallies.process, t->begun_ns, target_cpu(t->recorder.root.target, 0));
+	t->update_ns = t->begun_ns + (t->o.batch || EARLY_NS[0] > t->delay_ns ? t->delay_ns : EARLY_NS[0]);
+}
+
+enum recorder_event top_next(struct top *t)
+{
+	struct recorder *r = &t->recorder;
+	enum recorder_event event;
+	uint64_t now;
+
+	if (!t->begun_ns && r->started_ns && r->root.target)
+		begin(t);
+	r->wake_ns = t->ask_ns < t->update_ns ? t->ask_ns : t->update_ns;
+	event = recorder_next(r);
+	now = clock_now();
+	if (now >= t->ask_ns) {
+		if (r->root.sampler && !r->paused)
+			ask(t, now);
+		t->ask_ns = now + ASK_NS;
+	}
+	if (event != RECORDER_ENDED)
+		return event;
+	top_update(t);
+	t->ended = true;
+	tell_status(t);
+	return event;
+}
+
+/* ---- What keys want of the recorder ---- */
+
+void top_pause(struct top *t, bool paused)
+{
+	if (t->ended)
+		return;
+	top_update(t); /* up to this moment it was so, or from it on */
+	recorder_pause(&t->recorder, paused);
+	tell_status(t);
+}
+
+void top_count(struct top *t, bool idle, bool lock_only)
+{
+	if (t->ended)
+		return;
+	recorder_settle(&t->recorder);
+	recorder_count(&t->recorder, idle, lock_only);
+	t->page.idle = idle;
+	t->page.lock_only = lock_only;
+	page_reset(&t->page);
+}
+
+void top_read_source(struct top *t)
+{
+	const char *path = page_source_wanted(&t->page);
+	char why[PAGE_MESSAGE] = "its process has ended";
+	char **lines = NULL;
+	size_t count = 0;
+
+	if (!*path)
+		return;
+	if (t->recorder.root.target)
+		lines = source_read(t->recorder.root.target, path, &count, why, sizeof(why));
+	page_source_set(&t->page, lines, count, why);
+}
+
+static const struct sink_ops *flamegraph(void)
+{
+	for (const struct sink_ops *const *s = sink_table; *s; s++)
+		if (!strcmp((*s)->name, "flamegraph"))
+			return *s;
+	return sink_table[0];
+}
+
+void top_snapshot(struct top *t)
+{
+	const struct sink_ops *sink = flamegraph();
+	struct sink_options o = { 0 };
+	struct timespec now;
+	struct output out;
+	CLEANUP(cleanup_free) char *path = NULL;
+	CLEANUP(cleanup_free) char *pattern = xasprintf("cspy-%%p-%%t%s", sink->extension ? sink->extension : "");
+	struct err e;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	path = output_name(pattern, t->o.pid, (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec);
+	recorder_settle(&t->recorder);
+	profile_balance(t->profile);
+	e = output_open(path, &out);
+	if (!failed(e)) {
+		sink->write(out.stream, t->profile, &o);
+		e = output_commit(&out);
+	}
+	if (failed(e))
+		snprintf(t->page.message, sizeof(t->page.message), "%s: %s: %s", path, e.what, strerror(e.os));
+	else
+		snprintf(t->page.message, sizeof(t->page.message), "wrote %s", path);
+}
