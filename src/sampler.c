@@ -56,30 +56,12 @@ struct sampler {
 	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
 };
 
-/* Registers can be read only of threads that stand still. */
-static struct err attach(struct target *t, struct sampler_options *o, char *why, size_t cap,
-			 const struct runtime_ops **ops, void **instance)
-{
-	struct err e = runtimes_attach(t, o->any, why, cap, ops, instance);
-
-	if (failed(e) || !(*ops)->fallback)
-		return e;
-	if (o->pause == PAUSE_NEVER) {
-		(*ops)->detach(*instance);
-		snprintf(why, cap, "its stacks can be read only while it is paused: leave --nonblocking out");
-		return err_at(ERR_OS, 0, "reading native stacks");
-	}
-	if (o->pause == PAUSE_BUDGET)
-		o->pause = PAUSE_EACH;
-	return e;
-}
-
 struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
 		       struct sampler **ret)
 {
 	const struct runtime_ops *ops;
 	void *instance;
-	struct err e = attach(t, &o, why, cap, &ops, &instance);
+	struct err e = runtimes_attach_sampled(t, &o, why, cap, &ops, &instance);
 	struct sampler *s;
 	uint64_t now = clock_now();
 
