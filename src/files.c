@@ -48,9 +48,10 @@ static int open_without_links(int root, const char *path)
 	return at;
 }
 
-static int open_in_root(int root, const char *path)
+static int open_in_root(int root, const char *path, int flags)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 
 	/* Some seccomp filters say EPERM to calls that they do not know. */
@@ -59,7 +60,7 @@ static int open_in_root(int root, const char *path)
 	return fd;
 }
 
-struct err target_open_file(struct target *t, const char *path, int *ret)
+static struct err open_file(struct target *t, const char *path, int flags, int *ret)
 {
 	int fd, root;
 
@@ -68,11 +69,21 @@ struct err target_open_file(struct target *t, const char *path, int *ret)
 	root = openat(t->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return err_errno(errno, "opening the target's root");
-	fd = open_in_root(root, path);
+	fd = open_in_root(root, path, flags);
 	close(root);
 	if (fd < 0)
 		return err_errno(errno, "opening a file of the target's");
 	return reopen_regular(fd, ret);
+}
+
+struct err target_open_file(struct target *t, const char *path, int *ret)
+{
+	return open_file(t, path, 0, ret);
+}
+
+struct err target_open_shared(struct target *t, const char *path, int *ret)
+{
+	return open_file(t, path, O_NOFOLLOW, ret);
 }
 
 /* Overlay file systems report one device here and another in maps, so the inode alone has to do. */

@@ -12,6 +12,7 @@ enum kind {
 	KIND_OTHER, /* an extension's, a library's */
 	KIND_OWN,   /* the interpreter's own C code */
 	KIND_LOOP,  /* runs its frames */
+	KIND_MADE,  /* the interpreter's, too, one for each function, for the sake of profilers: never shown */
 	KIND_LIBC,  /* the C library's: tells nothing where it starts a program or a thread */
 };
 
@@ -100,6 +101,8 @@ static struct merge_place look_up(struct merger *m, struct target *t, const stru
 		p.kind = KIND_LOOP;
 		m->named = true;
 		m->own = info.module;
+	} else if (info.kind == FRAME_PYTHON) {
+		p.kind = KIND_MADE;
 	} else if (is_one_of(base_name(strings_get(m->strings, info.module)), c_libraries)) {
 		p.kind = KIND_LIBC;
 	}
@@ -232,7 +235,7 @@ static void put_all(const struct join *j, size_t empty, struct raw_stacks *out)
 		} else if (kind == KIND_LOOP) {
 			for (size_t n = group(&j->own[at], j->owns - at); n > 0; n--)
 				raw_stacks_frame(out, &j->own[at++]);
-		} else if (kind != KIND_OWN || (at == 0 && i < glue)) {
+		} else if (kind != KIND_MADE && (kind != KIND_OWN || (at == 0 && i < glue))) {
 			put_native(out, &j->native[i]);
 		}
 	}

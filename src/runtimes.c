@@ -86,6 +86,24 @@ struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, co
 	return runtimes_find(t, any, why, cap, ops, instance, &at);
 }
 
+/* Registers can be read only of threads that stand still. */
+struct err runtimes_attach_sampled(struct target *t, struct sampler_options *o, char *why, size_t cap,
+				   const struct runtime_ops **ops, void **instance)
+{
+	struct err e = runtimes_attach(t, o->any, why, cap, ops, instance);
+
+	if (failed(e) || !(*ops)->fallback)
+		return e;
+	if (o->pause == PAUSE_NEVER) {
+		(*ops)->detach(*instance);
+		snprintf(why, cap, "its stacks can be read only while it is paused: leave --nonblocking out");
+		return err_at(ERR_OS, 0, "reading native stacks");
+	}
+	if (o->pause == PAUSE_BUDGET)
+		o->pause = PAUSE_EACH;
+	return e;
+}
+
 struct err runtimes_attach_native(struct target *t, const struct runtime_ops **ops, void **instance)
 {
 	char why[64];

@@ -3,6 +3,7 @@
 #define CSPY_RUNTIMES_H
 
 #include "cspy/runtime.h"
+#include "cspy/sampler.h"
 
 /*
  * Offers every mapped ELF file to every plugin; `any`: then to those that take every process. ERR_UNSUPPORTED: none of
@@ -10,6 +11,9 @@
  */
 MUST_CHECK struct err runtimes_attach(struct target *t, bool any, char *why, size_t cap, const struct runtime_ops **ops,
 				      void **instance);
+/* For sampling: the pauses asked for become those that the plugin needs. */
+MUST_CHECK struct err runtimes_attach_sampled(struct target *t, struct sampler_options *o, char *why, size_t cap,
+					      const struct runtime_ops **ops, void **instance);
 /* The plugin that takes every process, beside the one that was attached. */
 MUST_CHECK struct err runtimes_attach_native(struct target *t, const struct runtime_ops **ops, void **instance);
 

@@ -61,7 +61,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 {
 	const struct runtime_ops *ops;
 	void *instance;
-	struct err e = runtimes_attach(t, o.any, why, cap, &ops, &instance);
+	struct err e = runtimes_attach_sampled(t, &o, why, cap, &ops, &instance);
 	struct sampler *s;
 	uint64_t now = clock_now();
 
@@ -84,7 +84,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	s->doubt = DOUBT_LOOKS;
 	pending_init(&s->pending, now);
 	s->good_ns = now;
-	p->stats.native = o.native;
+	p->stats.native = o.native || ops->fallback;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
 	setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (clock_getcpuclockid(t->pid, &s->cpu_clock) != 0)
@@ -186,6 +186,7 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 		.still = s->still,
 		.still_count = s->pause.count,
 		.certain = s->fair,
+		.functions = !s->options.native,
 		.twice = s->twice && s->doubt,
 	};
 	struct err e;

@@ -222,7 +222,7 @@ size_t unwind(struct unwinder *u, const struct regs *regs, const struct stack_co
 	forget_if_changed(u);
 	*end = UNWIND_DEEP;
 	while (n < cap) {
-		struct code_addr a = { w.regs.pc, is_return, 0 };
+		struct code_addr a = { w.regs.pc, is_return, 0, 0 };
 		const struct rule *rule = find_rule(u, code_addr_lookup(a));
 		raddr_t sp = w.regs.sp;
 		struct rule settled;
@@ -241,6 +241,7 @@ size_t unwind(struct unwinder *u, const struct regs *regs, const struct stack_co
 			rule = &settled;
 		}
 		s = step(&w, rule);
+		out[n - 1].cfa = s == STEPPED ? w.regs.sp : 0;
 		*end = s == STEPPED ? UNWIND_DEEP : end_of(s);
 		if (s != STEPPED)
 			break;

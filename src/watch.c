@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cspy/perfmap.h"
+#include "map64.h"
 #include "procfs.h"
 #include "starting.h"
 #include "watch.h"
@@ -84,8 +86,20 @@ static node_id process_root(const struct watch *w)
 	return profile_child(w->profile, 0, frames_add(w->profile->frames, info));
 }
 
+/* Stands for the files that it has mapped, one of which may be an interpreter. */
+static uint64_t mapped_files(const struct target *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->maps.count; i++)
+		if (t->maps.list[i].inode && !t->maps.list[i].offset)
+			sum = hash_step(sum, t->maps.list[i].inode);
+	return sum;
+}
+
 static void set_attached(struct watch *w)
 {
+	w->files = mapped_files(w->target);
 	sampler_about(w->sampler, &w->about);
 	running_program(w->pid, &w->program);
 	w->since_ns = clock_now();
@@ -101,7 +115,7 @@ struct err watch_attach(struct watch *w)
 	e = target_open(w->pid, &w->target);
 	if (!failed(e)) {
 		o.root = process_root(w);
-		o.any = o.native && clock_now() >= w->any_ns;
+		o.any = o.native ? clock_now() >= w->any_ns : perfmap_exists(w->target);
 		e = sampler_new(w->target, w->profile, o, w->why, sizeof(w->why), &w->sampler);
 		if (failed(e))
 			w->sampler = NULL;
@@ -163,10 +177,15 @@ static void look_for_interpreter(struct watch *w)
 {
 	struct sampler_options o = w->options->sampler;
 	struct sampler *found;
+	uint64_t files;
 
 	if (!w->sampler || !sampler_is_fallback(w->sampler) || !starting_left(w->pid) ||
 	    failed(target_refresh_maps(w->target)))
 		return;
+	files = mapped_files(w->target);
+	if (files == w->files) /* reading all their symbols again would tell nothing new */
+		return;
+	w->files = files;
 	o.root = process_root(w);
 	if (failed(sampler_new(w->target, w->profile, o, w->why, sizeof(w->why), &found)))
 		return;

@@ -22,6 +22,7 @@ struct watch {
 	uint64_t try_ns;	 /* the next try to attach; UINT64_MAX: none until it runs another program */
 	uint64_t give_up_ns;
 	uint64_t any_ns;  /* one that shows no interpreter until then has none */
+	uint64_t files;	  /* that it had mapped when an interpreter was looked for last */
 	unsigned execs;	  /* programs seen after the first that was attached */
 	uint64_t exec_ns; /* the last of them */
 	struct err error; /* why it is not attached */

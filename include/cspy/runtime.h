@@ -70,8 +70,9 @@ struct rt_look {
 	uint64_t now_ns;    /* CLOCK_MONOTONIC */
 	const pid_t *still; /* OS threads (target's ids) that are held and can't run */
 	size_t still_count;
-	bool certain; /* sure and lock_free are wanted; else they may be left false, which is cheaper */
-	bool twice;   /* read the leaf's end of every stack a second time right after the first; see agreed */
+	bool certain;	/* sure and lock_free are wanted; else they may be left false, which is cheaper */
+	bool functions; /* native stacks: of one that holds functions of a JIT with a map of its code, those alone */
+	bool twice;	/* read the leaf's end of every stack a second time right after the first; see agreed */
 };
 
 /* A code object that was found to be another one than before at the same address. */

@@ -109,6 +109,8 @@ void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap);
  * of the root. For a mapping that is deleted or replaced, its bytes through /proc/PID/map_files.
  */
 MUST_CHECK struct err target_open_file(struct target *t, const char *path, int *ret);
+/* The same in a folder where anybody may write: a path that ends in a link is refused, wherever it leads. */
+MUST_CHECK struct err target_open_shared(struct target *t, const char *path, int *ret);
 MUST_CHECK struct err target_open_mapping(struct target *t, const struct mapping *m, int *ret);
 /* Command line with spaces for NULs, executable's path; always terminated. */
 void target_cmdline(struct target *t, char *buf, size_t cap);

@@ -35,6 +35,7 @@ struct code_addr {
 	raddr_t at;
 	bool is_return;
 	uint32_t module; /* number of its file, so that another one at the same address is told apart; 0: none */
+	raddr_t cfa;	 /* the stack pointer before this frame's function was called; 0: not found */
 };
 
 static inline raddr_t code_addr_lookup(struct code_addr c)

@@ -5,6 +5,7 @@
 
 #include "cspy/runtime.h"
 #include "cspy/symbols.h"
+#include "jit.h"
 #include "stacks.h"
 
 enum {
@@ -28,6 +29,7 @@ struct native {
 	struct unwinder *unwinder;
 	struct symbols *symbols;
 	struct stack_sizes sizes;
+	struct jit jit;
 	struct capture captures[CAPTURES_MAX];
 	size_t count;
 	struct code_addr *found;
@@ -44,6 +46,7 @@ static void detach(void *instance)
 	unwinder_free(n->unwinder);
 	symbols_free(n->symbols);
 	modules_free(n->modules);
+	perfmap_free(n->jit.map);
 	stacks_free(&n->sizes);
 	for (size_t i = 0; i < CAPTURES_MAX; i++)
 		free(n->captures[i].bytes);
@@ -64,6 +67,7 @@ static struct err attach(struct target *t, const struct mapping *at, struct imag
 	n->modules = modules_new(t);
 	n->unwinder = unwinder_new(t, n->modules);
 	n->symbols = symbols_new(n->modules);
+	n->jit.map = perfmap_new(t);
 	*ret = n;
 	return OK;
 }
@@ -124,12 +128,14 @@ static struct err sample(void *instance, struct target *t, const struct rt_look 
 	(void)out;
 	n->now_ns = look->now_ns;
 	n->count = 0;
+	n->jit.functions = look->functions;
+	perfmap_mark(n->jit.map);
 	for (size_t i = 0; i < look->still_count && n->count < CAPTURES_MAX; i++)
 		capture(n, t, look->still[i]);
 	return n->count ? OK : target_alive(t);
 }
 
-static void push(struct native *n, const struct capture *c, struct raw_stacks *out)
+static void push(struct native *n, struct target *t, const struct capture *c, struct raw_stacks *out)
 {
 	struct raw_stack *stack = raw_stacks_push(out);
 	enum unwind_end end;
@@ -145,9 +151,7 @@ static void push(struct native *n, const struct capture *c, struct raw_stacks *o
 	stack->weight = (uint32_t)n->running_count;
 	stack->deep = end == UNWIND_DEEP;
 	stack->lost = end == UNWIND_LOST || end == UNWIND_SHORT;
-	for (size_t i = 0; i < count && i < out->depth; i++)
-		raw_stacks_frame(
-			out, &(struct raw_frame){ .code = code_addr_lookup(n->found[i]), .stamp = n->found[i].module });
+	jit_push(&n->jit, t, n->found, count, &c->stack, out);
 }
 
 /* A look that finds nobody running has found the process all the same: a stack without frames says so. */
@@ -164,8 +168,9 @@ static struct err complete(void *instance, struct target *t, struct raw_stacks *
 {
 	struct native *n = instance;
 
+	n->jit.there = perfmap_read(n->jit.map);
 	for (size_t i = 0; i < n->count; i++)
-		push(n, &n->captures[i], out);
+		push(n, t, &n->captures[i], out);
 	if (!n->count)
 		push_idle(t, out);
 	n->count = 0;
@@ -178,6 +183,8 @@ static struct err resolve(void *instance, struct target *t, const struct raw_fra
 	struct native *n = instance;
 
 	(void)t;
+	if (jit_is_frame(frame))
+		return jit_name(&n->jit, frame, strings, ret);
 	return symbols_name(n->symbols, frame->code, strings, ret);
 }
 

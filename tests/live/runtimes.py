@@ -114,6 +114,11 @@ def rubies():
     return [i for i in _list()[0] if i.runtime == 'ruby']
 
 
+def nodes():
+    """Every Node that runs here, as Interpreter objects."""
+    return [i for i in _list()[0] if i.runtime == 'node']
+
+
 def missing():
     """(name, reason) of every interpreter of runtimes.tsv that does not run here."""
     return _list()[1]
