@@ -33,7 +33,9 @@ def test_the_hot_function_is_hot_on_every_interpreter(python, target, cspy, tmp_
     assert r.code == 0, r
     assert share(folded(r.out), 'hot') > 0.8, r
     s = stats(tmp_path / 's')
-    assert s['ticks'] + s['late'] + s['held_back'] == pytest.approx(150, abs=3), s
+    # A busy machine may end it late, but loses no look uncounted.
+    assert s['wall_ns'] > 1.4e9, s
+    assert s['ticks'] + s['late'] + s['held_back'] == pytest.approx(100 * s['wall_ns'] / 1e9, abs=3), s
     assert s['samples'] >= s['ticks'] * 0.9 and s['ticks'] >= 20 and s['failed'] <= s['samples'] // 20, s
     assert s['runtime'].startswith('CPython %d.%d.' % python.version[:2])
     assert is_alive(t) and state(t.pid) in 'RS'
