@@ -8,12 +8,21 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import runtimes  # noqa: E402
 
 
+def one_a_version():
+    first = {p.version[:2]: p for p in reversed([p for p in runtimes.pythons() if not p.debug])}
+    return sorted(first.values(), key=lambda p: p.version)
+
+
 def pytest_generate_tests(metafunc):
     if 'python' in metafunc.fixturenames:
         metafunc.parametrize('python', runtimes.pythons(), ids=lambda i: i.name)
     if 'python_version' in metafunc.fixturenames:   # one interpreter a version, where only the language matters
-        first = {p.version[:2]: p for p in reversed([p for p in runtimes.pythons() if not p.debug])}
-        metafunc.parametrize('python_version', sorted(first.values(), key=lambda p: p.version), ids=lambda i: i.name)
+        metafunc.parametrize('python_version', one_a_version(), ids=lambda i: i.name)
+    if 'python_program' in metafunc.fixturenames:   # of a version's other builds, some programs will do
+        whole, module = one_a_version(), metafunc.module
+        pairs = [(p, program) for p in runtimes.pythons() for program in module.PROGRAMS
+                 if p in whole or program in module.OTHER_BUILDS]
+        metafunc.parametrize('python_program', pairs, ids=lambda pair: '%s-%s' % (pair[0].name, pair[1]))
     if 'ruby' in metafunc.fixturenames:
         metafunc.parametrize('ruby', runtimes.rubies(), ids=lambda i: i.name)
 
