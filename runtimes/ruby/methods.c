@@ -5,11 +5,14 @@
 #include "ruby.h"
 
 enum { ENVS_MAX = 256 }; /* blocks within blocks */
+/* As fast as looks can come, a method of a few hundred nanoseconds is gone again hundreds of times in a row. */
+static const uint64_t PATIENCE_NS = 1000 * 1000 * 1000;
 
 struct asking {
 	struct rby *r;
 	struct memory *m;
 	struct rby_stack *stack;
+	bool sure; /* the stack can't have changed: what is not found is not there */
 };
 
 /* A method entry, or what leads to one. 0: neither. */
@@ -81,19 +84,26 @@ static bool local_of(const struct asking *a, const struct rby_code *code, raddr_
 	return true;
 }
 
+/* It was not found, again. True: it will not be. */
+static bool give_up(const struct asking *a, struct rby_code *code)
+{
+	if (code->asked + 1 < METHOD_ASKS || a->sure || a->r->look->now_ns - code->born_ns >= PATIENCE_NS)
+		code->asked++;
+	return code->asked == METHOD_ASKS;
+}
+
 /* False: not found out yet. */
 static bool ask(const struct asking *a, struct rby_code *code, const struct raw_frame *f)
 {
 	const uint8_t *frame = rby_stack_frame(a->stack, a->r->l, f->at);
 	raddr_t local;
 
-	code->asked++;
 	if (!frame || !local_of(a, code, &local))
-		return code->asked == METHOD_ASKS;
+		return give_up(a, code);
 	if (local)
 		code->method = method_of(a, rby_word(frame + FRAME_EP), local);
 	if (local && !code->method)
-		return code->asked == METHOD_ASKS;
+		return give_up(a, code);
 	code->asked = METHOD_KNOWN;
 	return true;
 }
@@ -121,7 +131,7 @@ void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out)
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];
 		struct rby_thread *th = rby_thread_at(r, stack->state_at);
-		struct asking a = { r, t->memory, &th->stack };
+		struct asking a = { r, t->memory, &th->stack, stack->sure };
 
 		if (!failed(stack->err) && !ask_stack(&a, &out->frames[stack->first], stack->count))
 			stack->err = err_at(ERR_CORRUPT, stack->state_at, "finding the method of a frame");
