@@ -86,10 +86,10 @@ def test_a_threads_state_says_what_it_waits_for(chosen, target, top):
     elif chosen.version < (3, 11):
         expected['sleep'] = 'poll'
     screen.press('t', lambda s: 'view: threads' in s.text() and states(s.text()) == expected)
-    assert re.search(r'^ GIL \[#+\.*\] +(9\d|100)% held .*top holder: MainThread', screen.text(), re.M)
-    assert 'threads 5: 1 run  4 idle' in screen.text()
+    screen.wait(lambda s: re.search(r'^ GIL \[#+\.*\] +(9\d|100)% held .*top holder: MainThread', s.text(), re.M))
+    screen.wait(lambda s: 'threads 5: 1 run  4 idle' in s.text())
     screen.wait(lambda s: 'MainThread' in selected(s))  # sorted by CPU
-    assert re.search(r'MainThread +run .* \d+ +(9\d|100) +0  work \(waits.py:\d+\)', screen.text())
+    screen.wait(lambda s: re.search(r'MainThread +run .* \d+ +(9\d|100) +0  work \(waits.py:\d+\)', s.text()))
 
 
 @pytest.mark.parametrize('chosen', chosen_pythons(), ids=lambda i: i.name)
@@ -149,9 +149,9 @@ def test_views_open_and_close_by_keys(waiting, top):
     screen.press('1', 'sorted by %Own')
     screen.wait(lambda s: list(functions(s.text()))[0] == 'work')
     screen.press('\r', 'callers and callees of work (waits.py')
-    assert re.search(r'called by deep \(', screen.text())
+    screen.wait(lambda s: re.search(r'called by deep \(', s.text()))
     screen.press('c', lambda s: re.search(r'\d+\.\d\d +\d+\.\d\d +\d+ +x \+= i \* i', s.text()))
-    assert 'waits.py' in screen.text() and 'return x' in screen.text()
+    screen.wait(lambda s: 'waits.py' in s.text() and 'return x' in s.text())
     screen.press(ESCAPE, 'callers and callees of work')
     screen.press(ESCAPE, 'view: functions')
     screen.press('l', 'view: lines')
@@ -170,14 +170,14 @@ def test_views_open_and_close_by_keys(waiting, top):
 def test_the_selected_row_stays_selected_while_the_table_moves(waiting, top):
     screen = top(waiting)
     screen.press('1', 'sorted by %Own')
-    assert 'work (' in selected(screen)
+    screen.wait(lambda s: 'work (' in selected(s))
     screen.press('\x1bOB', lambda s: selected(s) and 'work (' not in selected(s))  # as an xterm that was told so
     screen.press('\x1b[A', lambda s: 'work (' in selected(s))
     for column, title in (('4', 'TotalTime'), ('1', '%Own'), ('2', '%Total'), ('1', '%Own')):
         screen.press(column, lambda s: s.rows()[-1] == 'sorted by ' + title)
-        assert 'work (' in selected(screen)
+        screen.wait(lambda s: 'work (' in selected(s))
     screen.press('/^(work|deep)\r', lambda s: len(functions(s.text())) == 2)
-    assert 'work (' in selected(screen)
+    screen.wait(lambda s: 'work (' in selected(s))
 
 
 def test_functions_are_filtered_by_a_regular_expression(waiting, top):
@@ -189,10 +189,10 @@ def test_functions_are_filtered_by_a_regular_expression(waiting, top):
     screen.press('\x15', lambda s: 'filter: ^' not in s.text())
     screen.press('^wor[k] .', 'filter: ^wor[k] .')
     screen.press('\r', lambda s: list(functions(s.text())) == ['work'])
-    assert '/^wor[k]' in screen.rows()[1]
+    screen.wait(lambda s: '/^wor[k]' in s.rows()[1])
     screen.press('/', 'filter:')
     screen.press('(\r', 'is no regular expression')
-    assert list(functions(screen.text())) == ['work']
+    screen.wait(lambda s: list(functions(s.text())) == ['work'])
 
 
 def test_pausing_stops_looking_and_reset_begins_anew(waiting, top):
@@ -209,9 +209,9 @@ def test_pausing_stops_looking_and_reset_begins_anew(waiting, top):
 
 def test_idle_threads_count_when_wanted(waiting, top):
     screen = top(waiting)
-    assert 'waits_for_read' not in functions(screen.text())
+    screen.wait(lambda s: 'waits_for_read' not in functions(s.text()))
     screen.press('i', lambda s: functions(s.text()).get('waits_for_read', (0, 0))[0] > 90)
-    assert 'idle too' in screen.rows()[1]
+    screen.wait(lambda s: 'idle too' in s.rows()[1])
     screen.press('i', lambda s: 'waits_for_read' not in functions(s.text()) and functions(s.text()))
     screen.press('g', 'lock only')
 
@@ -244,10 +244,10 @@ def test_it_starts_at_any_size(waiting, top, columns, rows):
     screen = top(waiting, columns=columns, rows=rows)
     screen.wait(lambda s: 'work' in s.text() and s.rows()[0].endswith('LIVE'))
     if columns >= 80:
-        assert re.search(r'^ CPU \[', screen.text(), re.M)
-        assert re.search(r'^ +TID name +STATE', screen.text(), re.M) or rows < 30
+        screen.wait(lambda s: re.search(r'^ CPU \[', s.text(), re.M))
+        screen.wait(lambda s: re.search(r'^ +TID name +STATE', s.text(), re.M) or rows < 30)
     else:
-        assert 'OwnTime' not in screen.text()
+        screen.wait(lambda s: 'OwnTime' not in s.text())
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -291,7 +291,7 @@ def test_the_end_of_the_program_freezes_the_last_table(waiting, top, number):
     screen.wait(lambda s: functions(s.text()).get('work', (0, 0))[0] > 50)
     os.kill(waiting.pid, number)
     screen.wait('ENDED')
-    assert functions(screen.text())['work'][0] > 50
+    screen.wait(lambda s: functions(s.text())['work'][0] > 50)
     screen.press('\r', 'callers and callees')
     screen.press('x', 'view: tree')
     screen.type('q')
