@@ -79,7 +79,8 @@ static struct err make_node(struct identifier *x, const struct raw_frame *frames
 {
 	node_id node = root;
 
-	if (stack->deep || stack->lost)
+	/* Of a stack of which nothing is true not even that is. */
+	if ((stack->deep || stack->lost) && skip < stack->count)
 		node = profile_child(x->profile, root, stack->deep ? x->deep : x->lost);
 	for (size_t i = stack->count; i-- > skip;) {
 		frame_id id;

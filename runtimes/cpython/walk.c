@@ -255,10 +255,10 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 {
 	const struct cpy_layout *l = c->l;
 	struct raw_stack *stack = &out->list[out->count - 1];
-	size_t budget = out->depth * 2 + 16; /* frames and sentinels */
-	raddr_t passed = 0;		     /* a frame met some time ago, to be met again in a cycle */
+	size_t most = out->depth * 2 + 16, steps = 1; /* frames and sentinels */
+	raddr_t passed = 0;			      /* a frame met some time ago, to be met again in a cycle */
 
-	for (; at && budget; budget--) {
+	for (; at && steps <= most; steps++) {
 		const uint8_t *frame = frame_at(c, th, t, at);
 		struct raw_frame f = { .at = at };
 		enum owner owner;
@@ -290,7 +290,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		}
 		if (back ? back == at || back == passed : !is_root(c, th, frame, at))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
-		if ((budget & (budget - 1)) == 0 || !passed)
+		if ((steps & (steps - 1)) == 0)
 			passed = at;
 		at = back;
 	}
