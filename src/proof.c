@@ -9,7 +9,7 @@ enum {
 	 * its program happens to tear the same way twice in a row: where two calls alternate, up to a third. */
 	AGAIN_ALWAYS = 24,
 	SEEN_MANY = 64,
-	AGAIN_MANY = SEEN_MANY * 13 / 16,
+	AGAIN_MANY = SEEN_MANY * 3 / 4,
 };
 
 static const uint64_t PROVEN = 1ull << 63;

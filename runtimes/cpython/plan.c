@@ -167,40 +167,35 @@ static uint32_t find_frame(const struct raw_frame *frames, uint32_t n, raddr_t a
 
 /*
  * Frames that had been left when the second copy was made; what was left may lie in memory unchanged. Calls made in
- * between stand above the second top: they are followed down to a frame that the first read met. False: one of them was
- * not copied, so that nothing is known.
+ * between stand above the second top: they are followed down to a frame that the first read met. `n`: to none, and
+ * where one of them was not copied, so it is taken to be: a torn stack's top is gone to where nobody looks.
  */
-static bool count_left(const struct cpy *c, const struct cpy_thread *th, const struct raw_frame *frames, uint32_t n,
-		       uint32_t *ret)
+static uint32_t count_left(const struct cpy *c, const struct cpy_thread *th, const struct raw_frame *frames, uint32_t n)
 {
 	raddr_t at = second_top(c, th);
 
 	for (int i = 0; i < AGAIN_FRAMES && at; i++) {
+		uint32_t met = find_frame(frames, n, at);
 		const uint8_t *frame;
 
-		*ret = find_frame(frames, n, at);
-		if (*ret < n)
-			return true;
+		if (met < n)
+			return met;
 		frame = again_at(c, &th->copies, at);
-		if (!frame)
-			return false;
-		at = cpy_word(frame + c->l->frame_back);
+		at = frame ? cpy_word(frame + c->l->frame_back) : 0;
 	}
-	*ret = n;
-	return true;
+	return n;
 }
 
 uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out)
 {
 	const struct raw_stack *stack = &out->list[out->count - 1];
 	const struct raw_frame *frames = &out->frames[stack->first];
-	uint32_t left;
+	uint32_t left = count_left(c, th, frames, stack->count);
 
-	if (!count_left(c, th, frames, stack->count, &left))
-		return RAW_NOT_ASKED;
 	for (uint32_t i = stack->count; i-- > 0;) {
 		enum witness w = i < left ? OTHER : witness_of(c, &th->copies, &frames[i], i);
 
+		/* It is on the stack still, but was not copied again: nothing is known of it. */
 		if (w == UNKNOWN)
 			return RAW_NOT_ASKED;
 		if (w != SAME)
