@@ -9,6 +9,7 @@
 #include "advice.h"
 #include "procfs.h"
 #include "users.h"
+#include "utf8.h"
 
 enum {
 	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD in field 9 of stat */
@@ -225,8 +226,7 @@ void advice_attach(const struct advice_facts *f, struct err e, const char *why, 
 static void print_line(FILE *out, const char *text)
 {
 	fputs("cspy: ", out);
-	for (; *text; text++)
-		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+	utf8_put_plain(out, text);
 	fputc('\n', out);
 }
 

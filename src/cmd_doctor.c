@@ -2,6 +2,7 @@
 #include "command.h"
 #include "doctor.h"
 #include "json.h"
+#include "utf8.h"
 
 struct options {
 	pid_t pid;
@@ -20,20 +21,13 @@ static const struct option_row rows[] = {
 static const char *const marks[] = { [VERDICT_GOOD] = "ok", [VERDICT_NOTE] = "note", [VERDICT_BAD] = "BAD" };
 static const char *const words[] = { [VERDICT_GOOD] = "good", [VERDICT_NOTE] = "note", [VERDICT_BAD] = "bad" };
 
-/* Paths and commands are the target's: nothing of them may move the cursor. */
-static void print_plain(const char *s)
-{
-	for (; *s; s++)
-		putchar((unsigned char)*s < ' ' || *s == 127 ? '?' : *s);
-}
-
 static void print_text(const struct diagnosis *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->list[i];
 
 		printf("%-5s %-15s ", marks[f->verdict], f->name);
-		print_plain(f->text);
+		utf8_put_plain(stdout, f->text);
 		putchar('\n');
 		if (*f->hint)
 			printf("%-5s %-15s -> %s\n", "", "", f->hint);

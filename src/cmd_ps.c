@@ -18,20 +18,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* The target's words: nothing of them may move the cursor, or look like another line. */
-static void print_plain(const char *s)
-{
-	size_t len;
-	uint32_t c;
-
-	for (; (len = utf8_next(s, &c)); s += len) {
-		if (utf8_is_control(c) || c == 0xFFFD)
-			putchar('?');
-		else
-			fwrite(s, 1, len, stdout);
-	}
-}
-
 static void print_text(const struct processes *all)
 {
 	printf("%7s  %-18s %-12s %-20s %s\n", "PID", "RUNTIME", "USER", "CONTAINER", "COMMAND");
@@ -41,10 +27,10 @@ static void print_text(const struct processes *all)
 
 		snprintf(runtime, sizeof(runtime), "%s %s", *p->about.name ? p->about.name : "?", p->about.version);
 		printf("%7d  %-18s %-12s %-20s ", (int)p->pid, runtime, p->user, *p->container ? p->container : "-");
-		print_plain(p->command);
+		utf8_put_plain(stdout, p->command);
 		if (!*p->about.name) {
 			fputs(" [", stdout);
-			print_plain(p->why);
+			utf8_put_plain(stdout, p->why);
 			putchar(']');
 		}
 		putchar('\n');

@@ -70,7 +70,6 @@ void dump_free(struct dump *d); /* accepts NULL */
 /* dump_text.c, dump_json.c */
 void dump_text(FILE *out, const struct dump *d);
 void dump_text_frame(FILE *out, const struct dump *d, const struct dump_frame *f);
-void dump_text_plain(FILE *out, const char *text); /* the target's words, without what could move the cursor */
 void dump_text_error(FILE *out, const char *lead, struct err e);
 void dump_json(FILE *out, const struct dump *d);
 

@@ -6,22 +6,6 @@
 #include "dump.h"
 #include "utf8.h"
 
-/* Names and values are the target's: nothing of them may move the cursor, or look like another line. */
-void dump_text_plain(FILE *out, const char *s)
-{
-	size_t len;
-	uint32_t c;
-
-	for (; (len = utf8_next(s, &c)); s += len) {
-		if (utf8_is_control(c))
-			fputc('?', out);
-		else if (c == 0xFFFD)
-			fputs(UTF8_REPLACEMENT, out);
-		else
-			fwrite(s, 1, len, out);
-	}
-}
-
 void dump_text_error(FILE *out, const char *lead, struct err e)
 {
 	fprintf(out, "    [%s: %s", lead, err_code_name(e.code));
@@ -45,9 +29,9 @@ static void print_locals(FILE *out, const struct dump *d, const struct dump_fram
 			fprintf(out, "        %s:\n", arguments ? "Arguments" : "Locals");
 		headed = true;
 		fputs("            ", out);
-		dump_text_plain(out, l->name);
+		utf8_put_plain(out, l->name);
 		fputs(": ", out);
-		dump_text_plain(out, l->value);
+		utf8_put_plain(out, l->value);
 		fputc('\n', out);
 	}
 }
@@ -63,10 +47,10 @@ void dump_text_frame(FILE *out, const struct dump *d, const struct dump_frame *f
 	}
 	label = label_of(d->profile, f->id, &o);
 	fputs("    ", out);
-	dump_text_plain(out, label.function);
+	utf8_put_plain(out, label.function);
 	if (*label.file) {
 		fputs(" (", out);
-		dump_text_plain(out, label.file);
+		utf8_put_plain(out, label.file);
 		if (label.line)
 			fprintf(out, ":%" PRIu32, label.line);
 		fputc(')', out);
@@ -84,7 +68,7 @@ static void print_thread(FILE *out, const struct dump *d, const struct dump_thre
 		fprintf(out, "Thread 0x%" PRIX64 " (%s)", th->thread, th->state);
 	if (th->name) {
 		fputs(": \"", out);
-		dump_text_plain(out, strings_get(d->strings, th->name));
+		utf8_put_plain(out, strings_get(d->strings, th->name));
 		fputc('"', out);
 	}
 	fputc('\n', out);
@@ -104,9 +88,9 @@ void dump_text(FILE *out, const struct dump *d)
 	if (d->ns_pid != d->pid)
 		fprintf(out, " (%d in its container)", (int)d->ns_pid);
 	fputs(": ", out);
-	dump_text_plain(out, d->command);
+	utf8_put_plain(out, d->command);
 	fprintf(out, "\n%s v%s (", d->about.name, d->about.version);
-	dump_text_plain(out, d->exe);
+	utf8_put_plain(out, d->exe);
 	fputc(')', out);
 	if (*d->about.flavour)
 		fprintf(out, ", %s", d->about.flavour);

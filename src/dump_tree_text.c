@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dump_tree.h"
+#include "utf8.h"
 
 enum { IDS_SHOWN = 16 }; /* of one group; the rest is counted */
 
@@ -56,7 +57,7 @@ static void print_waits(FILE *out, const struct tree *t, const struct tree_group
 			continue;
 		seen[n++] = waits;
 		fputs("    [waits: ", out);
-		dump_text_plain(out, waits);
+		utf8_put_plain(out, waits);
 		fputs("]\n", out);
 	}
 }
@@ -104,10 +105,10 @@ static void print_others(FILE *out, const struct tree *t)
 		fprintf(out,
 			"%s %d: ", p->err.code == ERR_UNSUPPORTED ? "No interpreter in process" : "Not read: process",
 			(int)p->pid);
-		dump_text_plain(out, p->command);
+		utf8_put_plain(out, p->command);
 		if (p->err.code != ERR_UNSUPPORTED) {
 			fputs(" (", out);
-			dump_text_plain(out, p->err.code == ERR_DENIED ? "no permission" : p->why);
+			utf8_put_plain(out, p->err.code == ERR_DENIED ? "no permission" : p->why);
 			fputc(')', out);
 		}
 		fputc('\n', out);
@@ -123,7 +124,7 @@ void tree_text(FILE *out, const struct tree *t)
 	for (size_t i = 0; i < t->process_count; i++)
 		read += t->processes[i].dump != NULL;
 	fprintf(out, "Process %d: ", t->process_count ? (int)t->processes[0].pid : 0);
-	dump_text_plain(out, t->process_count ? t->processes[0].command : "");
+	utf8_put_plain(out, t->process_count ? t->processes[0].command : "");
 	fprintf(out, "\n%zu process%s, %zu with an interpreter, %zu thread%s, %zu different stack%s\n\n",
 		t->process_count, t->process_count == 1 ? "" : "es", read, t->thread_count,
 		t->thread_count == 1 ? "" : "s", t->group_count, t->group_count == 1 ? "" : "s");

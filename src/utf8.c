@@ -46,3 +46,18 @@ bool utf8_is_control(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029;
 }
+
+void utf8_put_plain(FILE *out, const char *s)
+{
+	size_t len;
+	uint32_t c;
+
+	for (; (len = utf8_next(s, &c)); s += len) {
+		if (utf8_is_control(c))
+			fputc('?', out);
+		else if (c == 0xFFFD)
+			fputs(UTF8_REPLACEMENT, out);
+		else
+			fwrite(s, 1, len, out);
+	}
+}

@@ -2,6 +2,8 @@
 #ifndef CSPY_UTF8_H
 #define CSPY_UTF8_H
 
+#include <stdio.h>
+
 #include "cspy/base.h"
 
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -14,5 +16,7 @@
 size_t utf8_next(const char *s, uint32_t *ret);
 /* C0, DEL and C1 controls, and the line and paragraph separators: what breaks a line or a terminal. */
 bool utf8_is_control(uint32_t c);
+/* A text of the target's on a person's terminal: nothing of it may move the cursor, or look like another line. */
+void utf8_put_plain(FILE *out, const char *s);
 
 #endif

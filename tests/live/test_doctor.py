@@ -1,6 +1,7 @@
 """cspy doctor and ps: what can be profiled, and what stands in the way; and system calls that are refused."""
 import json
 import os
+import shutil
 
 import pytest
 from cli import BUSY, SLEEPING, folded, plain_python, run, share, start
@@ -89,3 +90,12 @@ def test_where_pausing_is_refused_it_is_said_and_reading_goes_on(cspy, target, w
     assert r.code == 0 and findings(r)['pause']['verdict'] == 'note', r
     r = refused(cspy, 'record', '-d', '1', '-f', 'folded', '-o', '-', t.pid)
     assert r.code == 0 and share(folded(r.out), 'hot') > 0.3, r
+
+
+def test_a_hostile_path_can_not_move_the_cursor(cspy, target, tmp_path):
+    path = str(tmp_path / 'a\x9b2J\x1b[2J\u2028b')
+    shutil.copy('/bin/sleep', path)
+    t = target([path, '60'])
+    for r in (run(cspy, 'doctor', t.pid), run(cspy, 'dump', t.pid)):
+        assert r.code == 4 and 'a?2J?[2J?b' in r.out + r.err, r
+        assert not set('\x9b\x1b\u2028') & set(r.out + r.err), r
