@@ -236,3 +236,13 @@ void advice_print(FILE *out, const struct advice *a)
 	if (*a->hint)
 		print_line(out, a->hint);
 }
+
+int advice_say(enum exit_code code, const char *text, const char *hint)
+{
+	struct advice a = { .exit_code = code };
+
+	snprintf(a.text, sizeof(a.text), "%s", text);
+	snprintf(a.hint, sizeof(a.hint), "%s", hint);
+	advice_print(stderr, &a);
+	return code;
+}

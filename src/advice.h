@@ -49,5 +49,7 @@ void advice_attach(const struct advice_facts *f, struct err e, const char *why, 
 bool advice_hopeless(const struct advice_facts *f, struct advice *ret);
 /* "cspy: TEXT" and "cspy: HINT" on lines of their own. */
 void advice_print(FILE *out, const struct advice *a);
+/* The same of two texts, to standard error; returns the code, for `return advice_say(...)`. */
+int advice_say(enum exit_code code, const char *text, const char *hint);
 
 #endif

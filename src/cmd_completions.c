@@ -20,42 +20,22 @@ static const struct {
 	{ "man", man_page },
 };
 
-static int refuse(const char *text, const char *hint)
-{
-	struct advice a = { .exit_code = EXIT_USAGE };
-
-	snprintf(a.text, sizeof(a.text), "%s", text);
-	snprintf(a.hint, sizeof(a.hint), "%s", hint);
-	advice_print(stderr, &a);
-	return a.exit_code;
-}
-
 static int completions_run(const struct command *self, int argc, char **argv)
 {
 	struct options_rest rest;
+	int code;
 	char none[1]; /* of values */
 
-	options_parse(rows, argc, argv, none, &rest);
-	switch (rest.outcome) {
-	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
-		return EXIT_OK;
-	case OPTIONS_VERSION_WANTED:
-		command_version(stdout);
-		return EXIT_OK;
-	case OPTIONS_WRONG:
-		return refuse(rest.why, rest.hint);
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!command_parse(self, argc, argv, none, &rest, &code))
+		return code;
 	for (size_t i = 0; rest.operand && i < countof(kinds); i++) {
 		if (strcmp(rest.operand, kinds[i].name) != 0)
 			continue;
 		kinds[i].write(stdout);
 		return EXIT_OK;
 	}
-	return refuse("completions are for bash, zsh or fish; man is the manual page",
-		      "as in: cspy completions bash > /usr/share/bash-completion/completions/cspy");
+	return advice_say(EXIT_USAGE, "completions are for bash, zsh or fish; man is the manual page",
+			  "as in: cspy completions bash > /usr/share/bash-completion/completions/cspy");
 }
 
 const struct command command_completions = {

@@ -68,37 +68,18 @@ static void print_json(const struct diagnosis *d)
 	puts("]}");
 }
 
-static int refuse(const char *text, const char *hint)
-{
-	struct advice a = { .exit_code = EXIT_USAGE };
-
-	snprintf(a.text, sizeof(a.text), "%s", text);
-	snprintf(a.hint, sizeof(a.hint), "%s", hint);
-	advice_print(stderr, &a);
-	return a.exit_code;
-}
-
 static int doctor_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct options_rest rest;
+	int code;
 	struct diagnosis d;
 
-	options_parse(rows, argc, argv, &o, &rest);
-	switch (rest.outcome) {
-	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
-		return EXIT_OK;
-	case OPTIONS_VERSION_WANTED:
-		command_version(stdout);
-		return EXIT_OK;
-	case OPTIONS_WRONG:
-		return refuse(rest.why, rest.hint);
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!command_parse(self, argc, argv, &o, &rest, &code))
+		return code;
 	if (rest.command || (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid))) || !o.pid)
-		return refuse("doctor takes one process id", "as in: cspy doctor 4711; cspy ps lists processes");
+		return advice_say(EXIT_USAGE, "doctor takes one process id",
+				  "as in: cspy doctor 4711; cspy ps lists processes");
 	doctor_examine(o.pid, &d);
 	(o.json ? print_json : print_text)(&d);
 	return d.exit_code;

@@ -31,16 +31,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int refuse(const char *text, const char *hint)
-{
-	struct advice a = { .exit_code = EXIT_USAGE };
-
-	snprintf(a.text, sizeof(a.text), "%s", text);
-	snprintf(a.hint, sizeof(a.hint), "%s", hint);
-	advice_print(stderr, &a);
-	return a.exit_code;
-}
-
 static int explain(const struct advice_facts *f, struct err e, const char *why)
 {
 	struct advice a = { 0 };
@@ -156,36 +146,28 @@ static int dump_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct options_rest rest;
+	int code;
 	struct advice_facts facts;
 	struct advice a = { 0 };
 
-	options_parse(rows, argc, argv, &o, &rest);
-	switch (rest.outcome) {
-	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
-		return EXIT_OK;
-	case OPTIONS_VERSION_WANTED:
-		command_version(stdout);
-		return EXIT_OK;
-	case OPTIONS_WRONG:
-		return refuse(rest.why, rest.hint);
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!command_parse(self, argc, argv, &o, &rest, &code))
+		return code;
 	if (rest.command)
-		return refuse("dump takes a running process, no command", "to start a program: cspy record -- COMMAND");
+		return advice_say(EXIT_USAGE, "dump takes a running process, no command",
+				  "to start a program: cspy record -- COMMAND");
 	if (o.core) {
 		o.exe = rest.operand;
 		if (o.pid || o.subprocesses)
-			return refuse("a core file and a process: one of them", "");
+			return advice_say(EXIT_USAGE, "a core file and a process: one of them", "");
 		return dump_core(&o);
 	}
 	if (rest.operand && (o.pid || !options_pid(rest.operand, &o.pid)))
-		return refuse("dump takes one process id", "as in: cspy dump 4711");
+		return advice_say(EXIT_USAGE, "dump takes one process id", "as in: cspy dump 4711");
 	if (!o.pid)
-		return refuse("nothing to dump", "name a process: -p PID");
+		return advice_say(EXIT_USAGE, "nothing to dump", "name a process: -p PID");
 	if (o.subprocesses && o.dump.locals && !o.json)
-		return refuse("--locals with -s is for --json", "stacks that are shown once have different variables");
+		return advice_say(EXIT_USAGE, "--locals with -s is for --json",
+				  "stacks that are shown once have different variables");
 	advice_find_facts(o.pid, &facts);
 	if (advice_hopeless(&facts, &a)) {
 		advice_print(stderr, &a);

@@ -89,30 +89,13 @@ static int ps_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
 	struct options_rest rest;
-	struct advice a = { .exit_code = EXIT_USAGE };
+	int code;
 
-	options_parse(rows, argc, argv, &o, &rest);
-	switch (rest.outcome) {
-	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
-		return EXIT_OK;
-	case OPTIONS_VERSION_WANTED:
-		command_version(stdout);
-		return EXIT_OK;
-	case OPTIONS_WRONG:
-		snprintf(a.text, sizeof(a.text), "%s", rest.why);
-		snprintf(a.hint, sizeof(a.hint), "%s", rest.hint);
-		advice_print(stderr, &a);
-		return a.exit_code;
-	case OPTIONS_RUN:
-		break;
-	}
-	if (rest.operand || rest.command) {
-		snprintf(a.text, sizeof(a.text), "ps takes no process: it lists all that can be profiled");
-		snprintf(a.hint, sizeof(a.hint), "for one process: cspy doctor PID");
-		advice_print(stderr, &a);
-		return a.exit_code;
-	}
+	if (!command_parse(self, argc, argv, &o, &rest, &code))
+		return code;
+	if (rest.operand || rest.command)
+		return advice_say(EXIT_USAGE, "ps takes no process: it lists all that can be profiled",
+				  "for one process: cspy doctor PID");
 	return ps(&o);
 }
 

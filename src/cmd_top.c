@@ -45,16 +45,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int refuse(enum exit_code code, const char *text, const char *hint)
-{
-	struct advice a = { .exit_code = code };
-
-	snprintf(a.text, sizeof(a.text), "%s", text);
-	snprintf(a.hint, sizeof(a.hint), "%s", hint);
-	advice_print(stderr, &a);
-	return a.exit_code;
-}
-
 static int start_child(struct top *t)
 {
 	struct launch_options o = {
@@ -71,7 +61,7 @@ static int start_child(struct top *t)
 		return EXIT_OK;
 	t->child = 0;
 	snprintf(text, sizeof(text), "%.200s: %s: %s", t->o.argv[0], e.what, strerror(e.os));
-	return refuse(EXIT_NO_COMMAND, text, e.os == ENOENT ? "name a program on the PATH, or a path to it" : "");
+	return advice_say(EXIT_NO_COMMAND, text, e.os == ENOENT ? "name a program on the PATH, or a path to it" : "");
 }
 
 /* ---- Tables without a terminal ---- */
@@ -165,7 +155,7 @@ static int watch(struct top *t)
 	int code = EXIT_OK;
 
 	if (failed(e))
-		return refuse(EXIT_FAILED, e.what, "");
+		return advice_say(EXIT_FAILED, e.what, "");
 	if (t->o.argv)
 		code = start_child(t);
 	if (code != EXIT_OK)
@@ -176,13 +166,13 @@ static int watch(struct top *t)
 	if (t->o.filter)
 		page_filter_set(&t->page, t->o.filter);
 	if (*t->page.message)
-		return refuse(EXIT_USAGE, t->page.message, "");
+		return advice_say(EXIT_USAGE, t->page.message, "");
 	if (t->o.batch)
 		batch(t);
 	else
 		e = top_live(t);
 	if (failed(e))
-		return refuse(EXIT_FAILED, e.what, "-b prints plain tables");
+		return advice_say(EXIT_FAILED, e.what, "-b prints plain tables");
 	if (t->recorder.end == RECORDER_END_LOST && !t->recorder.started_ns)
 		return explain(t, t->recorder.root.error);
 	return finish(t);
@@ -191,16 +181,16 @@ static int watch(struct top *t)
 static int choose(struct top_options *o, const struct options_rest *rest)
 {
 	if (rest->operand && (o->pid || !options_pid(rest->operand, &o->pid)))
-		return refuse(EXIT_USAGE, "top takes one process id",
-			      "as in: cspy top 4711; to start a program: cspy top -- COMMAND");
+		return advice_say(EXIT_USAGE, "top takes one process id",
+				  "as in: cspy top 4711; to start a program: cspy top -- COMMAND");
 	if (o->pid && rest->command)
-		return refuse(EXIT_USAGE, "a process and a command: only one of them can be watched", "");
+		return advice_say(EXIT_USAGE, "a process and a command: only one of them can be watched", "");
 	if (!o->pid && !rest->command)
-		return refuse(EXIT_USAGE, "nothing to watch", "name a process (-p PID) or a program (-- COMMAND)");
+		return advice_say(EXIT_USAGE, "nothing to watch", "name a process (-p PID) or a program (-- COMMAND)");
 	if (o->blocking && o->nonblocking)
-		return refuse(EXIT_USAGE, "--blocking and --nonblocking exclude each other", "");
+		return advice_say(EXIT_USAGE, "--blocking and --nonblocking exclude each other", "");
 	if (o->delay_ns < DELAY_LEAST_NS)
-		return refuse(EXIT_USAGE, "--delay: from 10ms on", "");
+		return advice_say(EXIT_USAGE, "--delay: from 10ms on", "");
 	o->argv = rest->command;
 	if (o->once)
 		o->count = 1;
@@ -241,19 +231,8 @@ static int top_run(const struct command *self, int argc, char **argv)
 	struct options_rest rest;
 	int code;
 
-	options_parse(rows, argc, argv, &t.o, &rest);
-	switch (rest.outcome) {
-	case OPTIONS_HELP_WANTED:
-		command_help(stdout, self);
-		return EXIT_OK;
-	case OPTIONS_VERSION_WANTED:
-		command_version(stdout);
-		return EXIT_OK;
-	case OPTIONS_WRONG:
-		return refuse(EXIT_USAGE, rest.why, rest.hint);
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!command_parse(self, argc, argv, &t.o, &rest, &code))
+		return code;
 	code = choose(&t.o, &rest);
 	return code == EXIT_OK ? top_main(&t) : code;
 }

@@ -1,6 +1,7 @@
 /* command.c - what every command can say about itself. */
 #include <string.h>
 
+#include "advice.h"
 #include "command.h"
 
 void command_help(FILE *out, const struct command *c)
@@ -21,4 +22,25 @@ void command_help(FILE *out, const struct command *c)
 void command_version(FILE *out)
 {
 	fprintf(out, "cspy %s\n", CSPY_VERSION);
+}
+
+bool command_parse(const struct command *self, int argc, char **argv, void *values, struct options_rest *rest,
+		   int *code)
+{
+	*code = EXIT_OK;
+	options_parse(self->options, argc, argv, values, rest);
+	switch (rest->outcome) {
+	case OPTIONS_HELP_WANTED:
+		command_help(stdout, self);
+		break;
+	case OPTIONS_VERSION_WANTED:
+		command_version(stdout);
+		break;
+	case OPTIONS_WRONG:
+		*code = advice_say(EXIT_USAGE, rest->why, rest->hint);
+		break;
+	case OPTIONS_RUN:
+		return true;
+	}
+	return false;
 }

@@ -14,6 +14,9 @@ struct command {
 };
 
 /* command.c */
+/* Fill `values` from the command line. False: that was all, help was wanted or it is wrong; *code is the exit code. */
+bool command_parse(const struct command *self, int argc, char **argv, void *values, struct options_rest *rest,
+		   int *code);
 void command_help(FILE *out, const struct command *c);
 void command_version(FILE *out);
 
