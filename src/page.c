@@ -195,6 +195,19 @@ void page_open(struct page *p, const struct view_ops *view)
 	p->view = view;
 }
 
+enum view_result page_key_function(struct page *p, uint32_t function, int key)
+{
+	if (key == 'c') {
+		page_source_open(p, function);
+	} else if (key == TYPED_ENTER) {
+		page_open(p, &view_callers);
+		p->function = function;
+	} else {
+		return VIEW_IGNORED;
+	}
+	return VIEW_REDRAW;
+}
+
 static enum view_result go_back(struct page *p)
 {
 	if (!p->depth)

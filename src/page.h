@@ -125,6 +125,8 @@ enum view_result page_key(struct page *p, int key);
 void page_push(struct page *p, struct page_row row);
 struct page_place *page_place(struct page *p);
 void page_open(struct page *p, const struct view_ops *view);
+/* Enter and c on a function: its callers, its source. */
+enum view_result page_key_function(struct page *p, uint32_t function, int key);
 void page_fill(struct page *p);
 const struct page_row *page_selected(struct page *p);
 /* "function (file:line)", with a line where lines are told apart. */

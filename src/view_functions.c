@@ -73,18 +73,10 @@ static void row(struct page *p, struct screen *s, int y, const struct page_row *
 static enum view_result key_typed(struct page *p, const struct page_row *selected, int key)
 {
 	const struct shares *s = &p->shares;
-	uint32_t function;
 
-	if (!selected || (key != TYPED_ENTER && key != 'c'))
+	if (!selected)
 		return VIEW_IGNORED;
-	function = shares_row(s, SHARES_FUNCTIONS, s->rows[p->by][selected->index].frame);
-	if (key == 'c') {
-		page_source_open(p, function);
-	} else {
-		page_open(p, &view_callers);
-		p->function = function;
-	}
-	return VIEW_REDRAW;
+	return page_key_function(p, shares_row(s, SHARES_FUNCTIONS, s->rows[p->by][selected->index].frame), key);
 }
 
 const struct view_ops view_functions = {

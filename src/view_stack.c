@@ -39,20 +39,9 @@ static void row(struct page *p, struct screen *s, int y, const struct page_row *
 
 static enum view_result key_typed(struct page *p, const struct page_row *selected, int key)
 {
-	uint32_t function;
+	uint32_t function = selected ? shares_row(&p->shares, SHARES_FUNCTIONS, selected->index) : SHARES_NONE;
 
-	if (!selected || (key != TYPED_ENTER && key != 'c'))
-		return VIEW_IGNORED;
-	function = shares_row(&p->shares, SHARES_FUNCTIONS, selected->index);
-	if (function == SHARES_NONE)
-		return VIEW_IGNORED;
-	if (key == 'c') {
-		page_source_open(p, function);
-	} else {
-		page_open(p, &view_callers);
-		p->function = function;
-	}
-	return VIEW_REDRAW;
+	return function == SHARES_NONE ? VIEW_IGNORED : page_key_function(p, function, key);
 }
 
 const struct view_ops view_stack = {
