@@ -93,12 +93,12 @@ static void weigh_by_first(struct profile *p, struct leaf *leaves, size_t count,
 	str_id cut = cut_leaf(p);
 	double lost = 0;
 
-	for (size_t i = 0; i < p->moved_count; i++)
+	for (size_t i = 0; i < p->moved_cap; i++)
 		if (p->moved[i] > 0 && (i >= count || leaves[i].free < 1))
 			lost += (double)p->moved[i];
 	for (size_t i = 0; i < count; i++) {
 		struct leaf *l = &leaves[i];
-		double first = l->free + (i < p->moved_count ? (double)p->moved[i] : 0) + (i == cut ? lost : 0);
+		double first = l->free + (i < p->moved_cap ? (double)p->moved[i] : 0) + (i == cut ? lost : 0);
 
 		l->weight = l->free > 0 && first > 0 ? first / l->free : 0;
 		if (l->free > 0 && i != cut)
@@ -140,7 +140,7 @@ void profile_balance(struct profile *p)
 		fair += (double)n->fair;
 		free_ += (double)n->free;
 	}
-	if (free_ < 1 || (fair < FAIR_MIN && !p->moved_count))
+	if (free_ < 1 || (fair < FAIR_MIN && !p->moved_cap))
 		return;
 	leaves = sum_leaves(p, &count);
 	if (fair < FAIR_MIN)

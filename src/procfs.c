@@ -59,8 +59,10 @@ bool procfs_parse_stat(const char *text, struct procfs_stat *ret)
 	if (!after)
 		return false;
 	return sscanf(after + 1,
-		      " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-		      &ret->state, &ret->parent, &ret->flags, &ret->start_time) == 4;
+		      " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		      " %*d %*d %*d %*d %*d %*d %" SCNu64 " %*u %*d %*u %" SCNu64 " %*u %" SCNu64,
+		      &ret->state, &ret->parent, &ret->flags, &ret->user, &ret->system, &ret->start_time,
+		      &ret->start_code, &ret->start_stack) == 8;
 }
 
 const char *procfs_status_value(const char *text, const char *key)

@@ -12,8 +12,11 @@ ssize_t procfs_read_buf(int dir, const char *name, char *buf, size_t cap);
 struct procfs_stat {
 	char state;
 	pid_t parent;
-	uint64_t flags;	     /* field 9, PF_* of the kernel */
-	uint64_t start_time; /* field 22, clock ticks since boot */
+	uint64_t flags;	       /* field 9, PF_* of the kernel */
+	uint64_t user, system; /* 14 and 15: CPU time, clock ticks */
+	uint64_t start_time;   /* 22: clock ticks since boot */
+	uint64_t start_code;   /* 26 and 28: where code and stack begin; 0 or 1 where that is not to be known */
+	uint64_t start_stack;
 };
 bool procfs_parse_stat(const char *text, struct procfs_stat *ret);
 /* Value of "Key:" in a status file; NULL when there is none. Points into text. */

@@ -126,12 +126,11 @@ uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name)
 
 static int64_t *moved_of(struct profile *p, str_id function)
 {
-	size_t had = p->moved_count;
+	size_t had = p->moved_cap;
 
 	if (function >= had) {
 		xgrow(&p->moved, &p->moved_cap, (size_t)function + 1, sizeof(*p->moved));
 		memset(p->moved + had, 0, (p->moved_cap - had) * sizeof(*p->moved));
-		p->moved_count = p->moved_cap;
 	}
 	return &p->moved[function];
 }

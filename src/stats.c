@@ -97,7 +97,7 @@ static void print_quality(FILE *out, const struct profile *p)
 	}
 	if (s->lean > 0.01)
 		fprintf(out, "cspy: weights corrected by %s: %s was off by %.1f points\n",
-			p->moved_count ? "what was read first" : "the paused samples",
+			p->moved_cap ? "what was read first" : "the paused samples",
 			strings_get(frames_strings(p->frames), s->lean_function), 100 * s->lean);
 }
 

@@ -209,18 +209,14 @@ void target_thread_wait_text(struct target *t, pid_t tid, char *buf, size_t cap)
 }
 
 /* Kernels without schedstat count in ticks, mostly of 10 ms. */
-static uint64_t cpu_by_ticks(struct target *t, const char *stat)
+static uint64_t cpu_by_ticks(struct target *t, const char *name)
 {
-	uint64_t user = 0, system = 0;
-	const char *after;
-	char text[512];
+	struct procfs_stat stat;
+	char text[1024];
 
-	procfs_read_buf(t->proc, stat, text, sizeof(text));
-	after = strrchr(text, ')');
-	if (!after ||
-	    sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64, &user, &system) != 2)
+	if (procfs_read_buf(t->proc, name, text, sizeof(text)) <= 0 || !procfs_parse_stat(text, &stat))
 		return 0;
-	return (user + system) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	return (stat.user + stat.system) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 uint64_t target_cpu(struct target *t, pid_t tid)

@@ -1,6 +1,5 @@
 /* watch.c - one process that is recorded: attach, try again while it starts, and again after exec. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,22 +23,15 @@ enum { COMMAND_BYTES = 96 };
  * *ret is 0 when that can't be told. False: there is no such process, or a zombie. */
 static bool running_program(pid_t pid, uint64_t *ret)
 {
-	char path[64], text[1024], state = 'X';
-	const char *after;
-	uint64_t code = 0, stack = 0;
+	char path[64], text[1024];
+	struct procfs_stat stat;
 
 	*ret = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (procfs_read_buf(AT_FDCWD, path, text, sizeof(text)) < 0)
+	if (procfs_read_buf(AT_FDCWD, path, text, sizeof(text)) < 0 || !procfs_parse_stat(text, &stat))
 		return false;
-	after = strrchr(text, ')');
-	if (!after || sscanf(after + 1,
-			     " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u "
-			     "%*d %*u %" SCNu64 " %*u %" SCNu64,
-			     &state, &code, &stack) != 3)
-		return false;
-	*ret = stack ? stack ^ code << 1 : 0;
-	return state != 'Z' && state != 'X';
+	*ret = stat.start_stack ? stat.start_stack ^ stat.start_code << 1 : 0;
+	return stat.state != 'Z' && stat.state != 'X';
 }
 
 static void let_go(struct watch *w)

@@ -28,7 +28,7 @@ enum frame_kind {
 	FRAME_GC,
 	FRAME_THREAD,  /* the thread's own frame at the root (-t) */
 	FRAME_PROCESS, /* the process's own frame at the root (-s) */
-	FRAME_MARK,    /* "[cut]", "[deep]": not a function but a statement about the stack */
+	FRAME_MARK,    /* "[cut]", "[deeper]": not a function but a statement about the stack */
 	FRAME_KINDS,
 };
 

@@ -47,7 +47,7 @@ struct profile_stats {
 	uint64_t paused_ns;	    /* target time from interrupt to continue, summed */
 	uint64_t pause_failed;	    /* wanted, but the thread could not be stopped in time */
 	uint64_t torn;		    /* read unpaused and not proven: cut, or failed */
-	uint64_t cut;		    /* of those, kept as far as proven */
+	uint64_t cut;		    /* samples kept as far as they are true, which end in [cut] */
 	uint64_t deep;		    /* root side beyond the depth cap */
 	uint64_t lost;		    /* native stacks whose way to the root was lost */
 	uint64_t merged;	    /* interpreter's stacks that native frames were put into */
@@ -77,7 +77,7 @@ struct profile {
 	/* By function: how many more samples had it at their leaf when they were first read than were kept with it
 	 * there (profile_moved()). Without pauses that is what says how short functions are to be weighed. */
 	int64_t *moved;
-	size_t moved_count, moved_cap;
+	size_t moved_cap; /* 0: nothing moved */
 	struct profile_stats stats;
 	struct profile_looks looks; /* at which at least one thread was, did or had that */
 	uint64_t interval_ns;	    /* time that one sample stands for */
