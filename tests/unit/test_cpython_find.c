@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cpython/find_steps.h"
 #include "cspy/target.h"
+#include "interpreters.h"
 
 enum { MAX_PYTHONS = 64, WHY = 256 };
 
@@ -33,12 +33,8 @@ enum { MAX_PYTHONS = 64, WHY = 256 };
 	"sys.stdout.flush()\n"                                                                                         \
 	"wait()\n"
 
-struct python {
-	char name[32], version[16], command[256], flags[64];
-};
-
 /* The interpreters of this machine, as fixtures/runtimes/list tells them. */
-static struct python pythons[MAX_PYTHONS];
+static struct interpreter pythons[MAX_PYTHONS];
 static size_t python_count;
 
 struct live {
@@ -51,22 +47,12 @@ struct live {
 
 static int list_pythons(void **state)
 {
-	char line[512];
-	FILE *list = popen("fixtures/runtimes/list 2>/dev/null", "r");
-
 	(void)state;
-	while (list && python_count < MAX_PYTHONS && fgets(line, sizeof(line), list)) {
-		struct python *p = &pythons[python_count];
-
-		python_count += sscanf(line, "%31[^\t]\tpython\t%15[^\t]\t%255[^\t]\t%63[^\n]", p->name, p->version,
-				       p->command, p->flags) == 4;
-	}
-	if (list)
-		pclose(list);
+	python_count = interpreters_list("python", pythons, MAX_PYTHONS);
 	return 0;
 }
 
-static const struct python *python_starting(const char *version)
+static const struct interpreter *python_starting(const char *version)
 {
 	for (size_t i = 0; i < python_count; i++)
 		if (strncmp(pythons[i].version, version, strlen(version)) == 0 && !strstr(pythons[i].flags, "debug"))
@@ -74,29 +60,6 @@ static const struct python *python_starting(const char *version)
 	print_message("there is no Python %s here\n", version);
 	skip();
 	return NULL;
-}
-
-static pid_t start(const char *command)
-{
-	int ready[2];
-	char c = 0, shell[512];
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	snprintf(shell, sizeof(shell), "exec %s -c \"$0\"", command);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(ready[1], STDOUT_FILENO);
-		close(ready[0]);
-		close(ready[1]);
-		execl("/bin/sh", "sh", "-c", shell, IDLE_PROGRAM, (char *)NULL);
-		_exit(127);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
 }
 
 /* The file itself, also where it is seen under another name than the target's (chroot) or under none. */
@@ -119,7 +82,7 @@ static void live_open(const char *command, struct live *l)
 	char why[WHY] = "";
 	uint64_t before = 0;
 
-	*l = (struct live){ .pid = start(command) };
+	*l = (struct live){ .pid = interpreter_start(command, "-c", IDLE_PROGRAM) };
 	assert_false(failed(target_open(l->pid, &l->t)));
 	for (size_t i = 0; i < l->t->maps.count; i++) {
 		const struct mapping *m = &l->t->maps.list[i];
@@ -376,7 +339,7 @@ static void without_interpreter_it_is_said_to_be_starting(void **state)
 static void an_executable_of_another_name_is_found_also_when_deleted(void **state)
 {
 	char copy[] = "/tmp/cspy-test-mailer-XXXXXX", command[512];
-	const struct python *p = NULL;
+	const struct interpreter *p = NULL;
 	struct live l;
 	int fd;
 

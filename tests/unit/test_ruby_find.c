@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cspy/runtime.h"
+#include "interpreters.h"
 #include "ruby/find.h"
 
 extern const struct runtime_ops runtime_ruby;
@@ -30,26 +30,13 @@ enum { MAX_RUBIES = 16, DEPTH = 100, FRAMES_MIN = 6 };
 	"Thread.new { sleep 0.2; $stdout.write('r'); $stdout.flush }\n"                                                \
 	"Deep.down(3)\n"
 
-struct ruby {
-	char name[32], version[16], command[256];
-};
-
-static struct ruby rubies[MAX_RUBIES];
+static struct interpreter rubies[MAX_RUBIES];
 static size_t ruby_count;
 
 static int list_rubies(void **state)
 {
-	char line[512];
-	FILE *list = popen("fixtures/runtimes/list 2>/dev/null", "r");
-
 	(void)state;
-	while (list && ruby_count < MAX_RUBIES && fgets(line, sizeof(line), list)) {
-		struct ruby *r = &rubies[ruby_count];
-
-		ruby_count += sscanf(line, "%31[^\t]\truby\t%15[^\t]\t%255[^\t]", r->name, r->version, r->command) == 3;
-	}
-	if (list)
-		pclose(list);
+	ruby_count = interpreters_list("ruby", rubies, MAX_RUBIES);
 	return 0;
 }
 
@@ -62,34 +49,11 @@ struct live {
 	void *instance;
 };
 
-static pid_t start(const char *command)
-{
-	int ready[2];
-	char c = 0, shell[512];
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	snprintf(shell, sizeof(shell), "exec %s -e \"$0\"", command);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(ready[1], STDOUT_FILENO);
-		close(ready[0]);
-		close(ready[1]);
-		execl("/bin/sh", "sh", "-c", shell, PROGRAM, (char *)NULL);
-		_exit(127);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
-}
-
-static void live_open(const struct ruby *r, struct live *l)
+static void live_open(const struct interpreter *r, struct live *l)
 {
 	char why[256] = "";
 
-	*l = (struct live){ .pid = start(r->command) };
+	*l = (struct live){ .pid = interpreter_start(r->command, "-e", PROGRAM) };
 	assert_false(failed(target_open(l->pid, &l->t)));
 	for (size_t i = 0; i < l->t->maps.count && !l->instance; i++) {
 		int fd;
