@@ -62,12 +62,8 @@ static bool owner_is_right(struct target *t, uid_t owner)
 /* A process that had the same number before may have left one. */
 static bool is_of_this_process(const struct target *t, const struct stat *st)
 {
-	struct timespec now, up;
-	int64_t started;
+	int64_t started = time(NULL) - (int64_t)(procfs_age(t->start_time) / 1000000000);
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	started = now.tv_sec - up.tv_sec + (int64_t)(t->start_time / (uint64_t)sysconf(_SC_CLK_TCK));
 	return st->st_mtim.tv_sec + START_SLACK_S >= started;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "procfs.h"
@@ -63,6 +64,16 @@ bool procfs_parse_stat(const char *text, struct procfs_stat *ret)
 		      " %*d %*d %*d %*d %*d %*d %" SCNu64 " %*u %*d %*u %" SCNu64 " %*u %" SCNu64,
 		      &ret->state, &ret->parent, &ret->flags, &ret->user, &ret->system, &ret->start_time,
 		      &ret->start_code, &ret->start_stack) == 8;
+}
+
+uint64_t procfs_age(uint64_t start_time)
+{
+	uint64_t began = start_time * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK)), now;
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	now = (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	return now > began ? now - began : 0;
 }
 
 const char *procfs_status_value(const char *text, const char *key)

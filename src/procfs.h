@@ -19,6 +19,8 @@ struct procfs_stat {
 	uint64_t start_stack;
 };
 bool procfs_parse_stat(const char *text, struct procfs_stat *ret);
+/* How long ago a process began that has this start_time, in ns. */
+uint64_t procfs_age(uint64_t start_time);
 /* Value of "Key:" in a status file; NULL when there is none. Points into text. */
 const char *procfs_status_value(const char *text, const char *key);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "procfs.h"
 #include "sampling.h"
 #include "source.h"
 #include "stats.h"
@@ -102,16 +103,6 @@ static void read_cpu(struct top *t)
 			tallies_cpu(&tallies->threads[i].tally, target_cpu(target, t->profile->threads[i].tid));
 }
 
-static uint64_t age_of(const struct target *target)
-{
-	struct timespec now;
-	uint64_t begun = target->start_time * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK)), ns;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-	return ns > begun ? ns - begun : 0;
-}
-
 static double ratio(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
@@ -140,7 +131,7 @@ static void tell_about(struct top *t, uint64_t now)
 
 	if (r->root.target) {
 		sampling_describe(t->profile, r);
-		a->age_ns = age_of(r->root.target);
+		a->age_ns = procfs_age(r->root.target->start_time);
 		tallies_lock(&t->page.tallies, r->root.about.lock);
 	}
 	snprintf(a->command, sizeof(a->command), "%s", t->profile->command);
