@@ -36,8 +36,8 @@ struct raw_stack {
 	uint32_t weight; /* of that many running threads only this one was looked at; 0: it stands for itself */
 	uint32_t
 		agreed; /* rt_look.twice: frames from the root on that the second read showed again; or RAW_NOT_ASKED */
-	/* On top when the read began, but being entered, or left before it was read: not of the stack, which ends with
-	 * its caller. No code: there was none, or it is not known. */
+	/* On top when the read began, but being entered, or left before it was read; or entered before its caller was
+	 * read. Not of the stack, which ends with its caller. No code: there was none, or it is not known. */
 	struct raw_frame passing;
 	uint64_t codes; /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
 	struct err err; /* why this thread has no stack; others are unaffected */
