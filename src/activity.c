@@ -64,9 +64,12 @@ bool activity_active(struct activity *a, struct target *t, const struct raw_stac
 	uint64_t leaf;
 	struct thread *th;
 
-	if (stack->state == RT_RUNNING)
-		return true;
 	leaf = leaf_hash(all, stack);
+	/* Who has the lock runs; but may be stopped with it, or wait in native code that does not give it up. */
+	if (stack->state == RT_RUNNING && seen->leaf && leaf != seen->leaf) {
+		seen->leaf = leaf;
+		return seen->on_cpu = true;
+	}
 	if (leaf == seen->leaf && !turn && !(seen->on_cpu && a->may_ask))
 		return seen->on_cpu;
 	seen->leaf = leaf;

@@ -123,6 +123,17 @@ def test_idle_threads_are_counted_on_request_only(cspy, target, tmp_path):
     xml.etree.ElementTree.parse(str(tmp_path / 'x.svg'))
 
 
+def test_a_stopped_program_is_idle_although_it_has_the_lock(cspy, busy, tmp_path):
+    os.kill(busy.pid, signal.SIGSTOP)
+    for mode in ([], ['--blocking'], ['--nonblocking']):
+        r = run(cspy, 'record', '-p', busy.pid, '-d', '1', *mode, *FOLDED, '-', '--stats', tmp_path / 's')
+        assert r.code == 0 and 'no samples: all threads were idle' in r.err, r
+        assert stats(tmp_path / 's')['samples'] == 0 and stats(tmp_path / 's')['idle'] > 50
+    os.kill(busy.pid, signal.SIGCONT)
+    r = run(cspy, 'record', '-p', busy.pid, '-d', '1', *FOLDED, '-')
+    assert sum(folded(r.out).values()) > 50
+
+
 def test_depth_keeps_the_leaf(cspy, target, tmp_path):
     t = start(target, 'import sys\n'
                       'def down(n):\n'
