@@ -6,21 +6,28 @@
 
 /*
  * The paused samples were chosen by a coin thrown before anything was read: their shares are the program's. Samples
- * read while the target ran lean: a leaf that returns within the read is cut off, so code that calls little wins.
- * Per leaf function both kinds give a share. Where they differ by more than chance explains, the unpaused samples
- * get the weight that makes their share the paused ones'; all other functions keep their proportions.
- */
-/*
- * Where nothing was paused, the fair shares are those of the leaves as they were first read: a leaf is read within some
- * hundred nanoseconds of the moment that was chosen, while the rest of its stack may change until it is read as well.
+ * read while the target ran lean: a leaf that returns within the read is cut off, so code that calls little wins. Part
+ * of that is known: what the leaf was when it was first read, within some hundred nanoseconds of the moment that was
+ * chosen, while the rest of its stack might change until it was read as well (profile_moved()). Where such a share
+ * still differs from the paused one by more than chance explains, the paused one is it; all other functions keep their
+ * proportions. Where next to nothing was paused, the leaves first read are all there is.
  */
 enum { FAIR_MIN = 100 };	     /* fewer paused samples prove nothing */
 static const double SIGNIFICANT = 3; /* standard errors */
 
+/* A leaf function, in samples. */
 struct leaf {
-	double fair, free; /* samples */
-	double weight;	   /* of one unpaused sample */
-	bool leans;
+	double fair, free; /* paused and unpaused, as they were kept */
+	double first;	   /* unpaused, as they were first read */
+	double due;	   /* of both, by the program's shares */
+	double fair_weight, free_weight;
+};
+
+struct leaves {
+	struct leaf *list;
+	size_t count;
+	double fair, free; /* sums */
+	str_id cut;	   /* that of stacks which are cut; 0: there are none */
 };
 
 static str_id leaf_function(const struct profile *p, node_id node)
@@ -28,125 +35,131 @@ static str_id leaf_function(const struct profile *p, node_id node)
 	return frames_get(p->frames, p->nodes[node].frame).function;
 }
 
-/* Functions are told apart by name: bodies of one name share their fate, which is harmless. */
-static struct leaf *sum_leaves(const struct profile *p, size_t *count)
+/* Where no stack of a leaf was kept, its share stays with what was cut. */
+static void sum_first(const struct profile *p, struct leaves *all)
 {
-	struct leaf *leaves;
-
-	*count = 1;
-	for (node_id i = 0; i < p->node_count; i++)
-		if (leaf_function(p, i) >= *count)
-			*count = leaf_function(p, i) + 1;
-	leaves = xcalloc(*count, sizeof(*leaves));
-	for (node_id i = 0; i < p->node_count; i++) {
-		struct leaf *l = &leaves[leaf_function(p, i)];
-
-		l->fair += (double)p->nodes[i].fair;
-		l->free += (double)p->nodes[i].free;
-	}
-	return leaves;
-}
-
-static void note_lean(struct profile *p, str_id function, double lean)
-{
-	if (lean <= p->stats.lean)
-		return;
-	p->stats.lean = lean;
-	p->stats.lean_function = function;
-}
-
-/* Mark what leans, note the worst, and give every leaf its weight. */
-static void weigh(struct profile *p, struct leaf *leaves, size_t count, double fair, double free_)
-{
-	double rest_fair = 1, rest_free = 1;
-
-	for (size_t i = 0; i < count; i++) {
-		struct leaf *l = &leaves[i];
-		double a = l->fair / fair, b = l->free / free_, both = (l->fair + l->free) / (fair + free_);
-		double error = sqrt(both * (1 - both) * (1 / fair + 1 / free_));
-
-		l->leans = fabs(a - b) > SIGNIFICANT * error && l->free > 0;
-		if (!l->leans)
-			continue;
-		note_lean(p, (str_id)i, fabs(a - b));
-		l->weight = a / b;
-		rest_fair -= a;
-		rest_free -= b;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (!leaves[i].leans)
-			leaves[i].weight = rest_free > 0 && rest_fair > 0 ? rest_fair / rest_free : 1;
-}
-
-/* The leaf of stacks that are cut; 0: there are none. */
-static str_id cut_leaf(const struct profile *p)
-{
-	for (node_id i = 1; i < p->node_count; i++)
-		if (p->nodes[i].free && frames_get(p->frames, p->nodes[i].frame).kind == FRAME_MARK)
-			return leaf_function(p, i);
-	return 0;
-}
-
-/* By the leaves as they were first read. Where no stack of such a leaf was kept, its share stays with what was cut. */
-static void weigh_by_first(struct profile *p, struct leaf *leaves, size_t count, double free_)
-{
-	str_id cut = cut_leaf(p);
 	double lost = 0;
 
-	for (size_t i = 0; i < p->moved_cap; i++)
-		if (p->moved[i] > 0 && (i >= count || leaves[i].free < 1))
+	for (size_t i = 0; i < all->count; i++)
+		all->list[i].first = all->list[i].free;
+	for (size_t i = 0; i < p->moved_cap; i++) {
+		if (i < all->count && all->list[i].fair + all->list[i].free > 0)
+			all->list[i].first += (double)p->moved[i];
+		else
 			lost += (double)p->moved[i];
-	for (size_t i = 0; i < count; i++) {
-		struct leaf *l = &leaves[i];
-		double first = l->free + (i < p->moved_cap ? (double)p->moved[i] : 0) + (i == cut ? lost : 0);
+	}
+	if (all->cut)
+		all->list[all->cut].first += lost;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].first < 0)
+			all->list[i].first = 0;
+}
 
-		l->weight = l->free > 0 && first > 0 ? first / l->free : 0;
-		if (l->free > 0 && i != cut)
-			note_lean(p, (str_id)i, fabs(first - l->free) / free_);
+/* Functions are told apart by name: bodies of one name share their fate, which is harmless. */
+static struct leaves sum_leaves(const struct profile *p)
+{
+	struct leaves all = { .count = 1 };
+
+	for (node_id i = 0; i < p->node_count; i++)
+		if (leaf_function(p, i) >= all.count)
+			all.count = leaf_function(p, i) + 1;
+	all.list = xcalloc(all.count, sizeof(*all.list));
+	for (node_id i = 0; i < p->node_count; i++) {
+		const struct profile_node *n = &p->nodes[i];
+		struct leaf *l = &all.list[leaf_function(p, i)];
+
+		l->fair += (double)n->fair;
+		l->free += (double)n->free;
+		all.fair += (double)n->fair;
+		all.free += (double)n->free;
+		if (i && n->free && frames_get(p->frames, n->frame).kind == FRAME_MARK)
+			all.cut = leaf_function(p, i);
+	}
+	sum_first(p, &all);
+	return all;
+}
+
+static bool leans(const struct leaves *all, const struct leaf *l)
+{
+	double a = l->fair / all->fair, b = l->first / all->free, both = (l->fair + l->first) / (all->fair + all->free);
+
+	return fabs(a - b) > SIGNIFICANT * sqrt(both * (1 - both) * (1 / all->fair + 1 / all->free));
+}
+
+static void find_due(struct leaves *all)
+{
+	double total = all->fair + all->free, rest_due = total, rest_fair = 0, rest_first = 0, scale;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct leaf *l = &all->list[i];
+
+		l->due = all->fair < FAIR_MIN ? l->fair + l->first : -1;
+		if (l->due < 0 && leans(all, l))
+			l->due = l->fair / all->fair * total;
+		if (l->due < 0) {
+			rest_fair += l->fair;
+			rest_first += l->first;
+		} else {
+			rest_due -= l->due;
+		}
+	}
+	scale = rest_first > 0 && rest_due > rest_fair ? (rest_due - rest_fair) / rest_first : 1;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].due < 0)
+			all->list[i].due = all->list[i].fair + all->list[i].first * scale;
+}
+
+/* A paused sample counts at least once. Where a leaf is due more than was kept of it, its paused stacks are the ones
+ * that say best how that is shared among them. */
+static void find_weights(struct profile *p, struct leaves *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct leaf *l = &all->list[i];
+		double kept = l->fair + l->free, lean = fabs(l->due - kept) / all->free;
+
+		l->fair_weight = l->free_weight = 1;
+		if (l->due > kept && kept > 0)
+			l->fair_weight = l->free_weight = l->due / kept;
+		else if (l->free > 0)
+			l->free_weight = l->due > l->fair ? (l->due - l->fair) / l->free : 0;
+		if (kept > 0 && i != all->cut && lean > p->stats.lean) {
+			p->stats.lean = lean;
+			p->stats.lean_function = (str_id)i;
+		}
 	}
 }
 
 /* Whole numbers that add up: what rounding takes from one node is carried on to the next. */
-static void assign(struct profile *p, const struct leaf *leaves)
+static void assign(struct profile *p, const struct leaves *all)
 {
 	double carry = 0;
 
 	for (node_id i = 0; i < p->node_count; i++) {
 		struct profile_node *n = &p->nodes[i];
-		double want;
+		const struct leaf *l = &all->list[leaf_function(p, i)];
+		double want = (double)n->fair * l->fair_weight + (double)n->free * l->free_weight + carry;
 
-		n->self = n->fair;
-		if (!n->free)
+		if (!n->fair && !n->free)
 			continue;
-		want = (double)n->free * leaves[leaf_function(p, i)].weight + carry;
-		if (want >= 0.5)
-			n->self += (uint64_t)(want + 0.5);
-		carry = want - (double)(n->self - n->fair);
+		n->self = want >= 0.5 ? (uint64_t)(want + 0.5) : 0;
+		if (n->self < n->fair)
+			n->self = n->fair;
+		carry = want - (double)n->self;
 	}
 }
 
 void profile_balance(struct profile *p)
 {
-	double fair = 0, free_ = 0;
-	struct leaf *leaves;
-	size_t count;
+	struct leaves all = sum_leaves(p);
 
 	p->stats.lean = 0;
 	p->stats.lean_function = 0;
-	for (node_id i = 0; i < p->node_count; i++) {
-		struct profile_node *n = &p->nodes[i];
-
-		n->self = n->fair + n->free;
-		fair += (double)n->fair;
-		free_ += (double)n->free;
+	for (node_id i = 0; i < p->node_count; i++)
+		p->nodes[i].self = p->nodes[i].fair + p->nodes[i].free;
+	if (all.free >= 1) {
+		find_due(&all);
+		find_weights(p, &all);
+		assign(p, &all);
 	}
-	if (free_ < 1 || (fair < FAIR_MIN && !p->moved_cap))
-		return;
-	leaves = sum_leaves(p, &count);
-	if (fair < FAIR_MIN)
-		weigh_by_first(p, leaves, count, free_);
-	else
-		weigh(p, leaves, count, fair, free_);
-	assign(p, leaves);
-	free(leaves);
+	free(all.list);
 }

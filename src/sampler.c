@@ -256,7 +256,9 @@ static void note_leaves(struct sampler *s)
 		const struct raw_stack *stack = &s->stacks.list[i];
 		struct raw_frame leaf = stack->passing;
 
-		if (!leaf.stamp && !failed(stack->err) && stack->count)
+		if (s->fair)
+			leaf = (struct raw_frame){ 0 };
+		else if (!leaf.stamp && !failed(stack->err) && stack->count)
 			leaf = s->stacks.frames[stack->first];
 		activity_thread(&s->activity, stack, i)->first_leaf = leaf;
 	}
@@ -274,7 +276,7 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 			break;
 		held = held || s->pause.stopped;
 		e = read_once(s, now_ns);
-		if (!failed(e) && s->twice && round == 0)
+		if (!failed(e) && round == 0)
 			note_leaves(s);
 		if (failed(e) || round + 1 == ROUNDS || !wants_again(s))
 			break;
@@ -381,11 +383,15 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 				 });
 }
 
-static void count_moved(struct sampler *s, const struct seen_thread *seen, node_id node)
+static void count_moved(struct sampler *s, const struct raw_stack *stack, const struct seen_thread *seen, size_t skip,
+			node_id node)
 {
+	const struct raw_frame *first = &seen->first_leaf;
 	str_id leaf;
 
-	if (seen->first_leaf.stamp && !failed(identify_function(&s->names, &seen->first_leaf, &leaf)))
+	if (!first->stamp || (!skip && stack->count && s->stacks.frames[stack->first].code == first->code))
+		return;
+	if (!failed(identify_function(&s->names, first, &leaf)))
 		profile_moved(s->profile, leaf, node);
 }
 
@@ -475,8 +481,8 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 			s->profile->stats.failed[e.code]++;
 		else
 			count_stack(s, stack, seen, skip, node, now_ns);
-		if (!failed(e) && s->twice)
-			count_moved(s, seen, node);
+		if (!failed(e))
+			count_moved(s, stack, seen, skip, node);
 		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}

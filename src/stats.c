@@ -96,8 +96,7 @@ static void print_quality(FILE *out, const struct profile *p)
 		fputc('\n', out);
 	}
 	if (s->lean > 0.01)
-		fprintf(out, "cspy: weights corrected by %s: %s was off by %.1f points\n",
-			p->moved_cap ? "what was read first" : "the paused samples",
+		fprintf(out, "cspy: weights corrected: %s was off by %.1f points\n",
 			strings_get(frames_strings(p->frames), s->lean_function), 100 * s->lean);
 }
 

@@ -61,7 +61,7 @@ struct profile_stats {
 	uint64_t wall_ns;
 	bool native;	    /* every look pauses */
 	double rate_wanted; /* a second */
-	double lean; /* largest share difference of a function between paused and unpaused, 0..1, before balance */
+	double lean; /* largest share, 0..1 of the unpaused samples, that balance gave to a function or took from it */
 	str_id lean_function;
 };
 

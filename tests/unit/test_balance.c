@@ -54,6 +54,12 @@ static node_id add(struct made *m, const char *function, uint64_t fair, uint64_t
 	return n;
 }
 
+static void move(struct made *m, const char *leaf, node_id kept, unsigned times)
+{
+	while (times--)
+		profile_moved(m->profile, strings_add(m->strings, leaf, strlen(leaf)), kept);
+}
+
 static uint64_t self(const struct made *m, node_id n)
 {
 	return m->profile->nodes[n].self;
@@ -121,6 +127,29 @@ static void a_function_that_is_seen_only_unpaused_loses_what_it_did_not_earn(voi
 	assert_int_equal(self(m, a), 11000);
 }
 
+static void a_function_that_is_seen_only_paused_gets_its_share(void **state)
+{
+	struct made *m = *state;
+	node_id a = add(m, "too short", 300, 0), b = add(m, "rest", 700, 9000);
+
+	profile_balance(m->profile);
+	assert_near(self(m, a), 3000, 2);
+	assert_near(self(m, b), 7000, 2);
+	assert_int_equal(profile_total(m->profile), 10000);
+}
+
+static void leaves_first_read_say_what_too_few_paused_samples_do_not(void **state)
+{
+	struct made *m = *state;
+	/* The program: 50, 50. 10 % of the unpaused samples began as quick and were kept as slow: too little to see. */
+	node_id quick = add(m, "quick", 55, 400), slow = add(m, "slow", 60, 600);
+
+	move(m, "quick", slow, 100);
+	profile_balance(m->profile);
+	assert_near(self(m, quick), 555, 1);
+	assert_near(self(m, slow), 560, 1);
+}
+
 static void lines_of_one_function_share_its_weight_and_keep_their_proportions(void **state)
 {
 	struct made *m = *state;
@@ -131,9 +160,9 @@ static void lines_of_one_function_share_its_weight_and_keep_their_proportions(vo
 	profile_add(m->profile, two, true, 100);
 	profile_add(m->profile, two, false, 500);
 	profile_balance(m->profile);
-	/* unpaused: half of 10,000 belongs to `leans`, 3 to 1 */
-	assert_near(self(m, one), 400 + 3750, 2);
-	assert_near(self(m, two), 100 + 1250, 2);
+	/* half of all belongs to `leans`: what there is of it, times 2.2 */
+	assert_near(self(m, one), 4180, 2);
+	assert_near(self(m, two), 1320, 2);
 	assert_near(self(m, rest), 500 + 5000, 2);
 	assert_int_equal(profile_total(m->profile), 11000);
 }
@@ -164,12 +193,6 @@ static void balancing_twice_is_balancing_once(void **state)
 	profile_balance(m->profile);
 	assert_int_equal(self(m, a), first);
 	assert_int_equal(self(m, a) + self(m, b), 11000);
-}
-
-static void move(struct made *m, const char *leaf, node_id kept, unsigned times)
-{
-	while (times--)
-		profile_moved(m->profile, strings_add(m->strings, leaf, strlen(leaf)), kept);
 }
 
 static node_id add_cut(struct made *m, uint64_t n)
@@ -218,6 +241,8 @@ int main(void)
 		TEST(too_few_paused_samples_prove_nothing),
 		TEST(without_unpaused_samples_nothing_changes),
 		TEST(a_function_that_is_seen_only_unpaused_loses_what_it_did_not_earn),
+		TEST(a_function_that_is_seen_only_paused_gets_its_share),
+		TEST(leaves_first_read_say_what_too_few_paused_samples_do_not),
 		TEST(lines_of_one_function_share_its_weight_and_keep_their_proportions),
 		TEST(many_small_nodes_lose_nothing_by_rounding),
 		TEST(balancing_twice_is_balancing_once),
