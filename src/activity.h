@@ -14,7 +14,7 @@ struct seen_thread {
 	node_id root;		     /* below which its stacks hang */
 	uint64_t leaf;		     /* hash of its top frames when its state was asked for last */
 	bool on_cpu;		     /* as the kernel said then */
-	struct raw_frame first_leaf; /* as this tick's first read had it; no stamp: it had none */
+	struct raw_frame first_leaf; /* of this look's first read; no stamp: it could not be told */
 };
 
 struct activity {

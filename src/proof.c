@@ -5,11 +5,13 @@
 
 enum {
 	CONTEXTS_MAX = 1 << 20,
-	/* Belief by repetition: found again each time, or nearly so in many. A torn context is found again as often as
-	 * its program happens to tear the same way twice in a row: where two calls alternate, up to a third. */
+	/* Belief by repetition: found again each time, or often enough in many. A torn context is found again as often
+	 * as its program happens to tear the same way twice in a row: where two calls alternate, up to a third. */
 	AGAIN_ALWAYS = 24,
 	SEEN_MANY = 64,
 	AGAIN_MANY = SEEN_MANY * 3 / 4,
+	SEEN_MOST = 256,
+	AGAIN_MOST = SEEN_MOST * 11 / 20,
 };
 
 static const uint64_t PROVEN = 1ull << 63;
@@ -108,6 +110,12 @@ size_t proof_unproven(struct proof *p, const struct raw_frame *frames, size_t n,
 	return 0;
 }
 
+static bool is_believed(uint64_t seen, uint64_t again)
+{
+	return (seen == again && again >= AGAIN_ALWAYS) || (seen == SEEN_MANY && again >= AGAIN_MANY) ||
+	       (seen == SEEN_MOST && again >= AGAIN_MOST);
+}
+
 void proof_witness(struct proof *p, const struct raw_frame *frames, size_t n, bool deep, size_t agreed)
 {
 	hash_contexts(p, frames, n, deep);
@@ -120,10 +128,10 @@ void proof_witness(struct proof *p, const struct raw_frame *frames, size_t n, bo
 			continue;
 		seen = seen_of(*word) + 1;
 		again = again_of(*word) + (n - i <= agreed);
-		if ((seen == again && again >= AGAIN_ALWAYS) || (seen >= SEEN_MANY && again >= AGAIN_MANY)) {
+		if (is_believed(seen, again)) {
 			*word = PROVEN;
 			p->believed++;
-		} else if (seen >= SEEN_MANY) {
+		} else if (seen >= SEEN_MOST) {
 			*word = 0; /* judged afresh: what was torn once may be true later */
 		} else {
 			*word = again << 16 | seen;

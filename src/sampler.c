@@ -8,7 +8,9 @@
 
 #include "activity.h"
 #include "budget.h"
+#include "first_leaf.h"
 #include "identify.h"
+#include "looks.h"
 #include "merge.h"
 #include "pause.h"
 #include "pending.h"
@@ -18,6 +20,7 @@
 enum {
 	PRIORITY = -10, /* of cspy, as nice values go */
 	ROUNDS = 3,	/* reads in one look, at most */
+	TWICE_EACH = 8, /* looks that follow one another without a wait: of so many one reads twice */
 	REUSED_MAX = 1024,
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
@@ -26,6 +29,8 @@ enum {
 };
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
+/* At such an interval the next look follows at once: reading again within one would only take its place. */
+static const uint64_t AT_ONCE_NS = 10 * 1000;
 /* No stack at all for so long: the process does not run what it ran. */
 static const uint64_t LOST_NS = 300 * 1000 * 1000;
 /* Between two notes of what threads do that are not counted. */
@@ -46,6 +51,7 @@ struct sampler {
 	struct merger merger;
 	struct activity activity;
 	struct pending pending;
+	struct first_leaf first;
 	uint64_t reads_told;	   /* scatter reads that are in the statistics already */
 	uint64_t good_ns;	   /* the last look that had a stack */
 	uint64_t noted_ns;	   /* the last look for which sampler_options.last held */
@@ -54,6 +60,8 @@ struct sampler {
 	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
 	unsigned doubt;		   /* looks for which something unproven is to be expected */
 	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
+	bool at_once;		   /* as fast as can be: each read is a look of its own */
+	unsigned turn;		   /* counts such looks */
 };
 
 struct err sampler_new(struct target *t, struct profile *p, struct sampler_options o, char *why, size_t cap,
@@ -81,8 +89,10 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	    !failed(merger_init(&s->merger, t, ops->loops, frames_strings(p->frames), o.depth)))
 		identifier_add_native(&s->names, s->merger.ops, s->merger.instance);
 	s->twice = o.pause == PAUSE_NEVER;
+	s->at_once = s->twice && p->interval_ns <= AT_ONCE_NS;
 	s->doubt = DOUBT_LOOKS;
 	pending_init(&s->pending, now);
+	first_leaf_init(&s->first);
 	s->good_ns = now;
 	p->stats.native = o.native || ops->fallback;
 	/* Refused without privilege, which is no harm. A process that keeps others waiting should not have to wait. */
@@ -103,6 +113,7 @@ void sampler_free(struct sampler *s)
 	identifier_free(&s->names);
 	merger_free(&s->merger);
 	activity_free(&s->activity);
+	first_leaf_free(&s->first);
 	s->ops->detach(s->instance);
 	free(s);
 }
@@ -187,7 +198,7 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 		.still_count = s->pause.count,
 		.certain = s->fair,
 		.functions = !s->options.native,
-		.twice = s->twice && s->doubt,
+		.twice = s->twice && s->doubt && (!s->at_once || s->turn++ % TWICE_EACH == 0),
 	};
 	struct err e;
 
@@ -254,13 +265,9 @@ static void note_leaves(struct sampler *s)
 {
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
-		struct raw_frame leaf = stack->passing;
 
-		if (s->fair)
-			leaf = (struct raw_frame){ 0 };
-		else if (!leaf.stamp && !failed(stack->err) && stack->count)
-			leaf = s->stacks.frames[stack->first];
-		activity_thread(&s->activity, stack, i)->first_leaf = leaf;
+		activity_thread(&s->activity, stack, i)->first_leaf =
+			first_leaf_of(&s->first, stack, &s->stacks.frames[stack->first]);
 	}
 }
 
@@ -276,9 +283,9 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 			break;
 		held = held || s->pause.stopped;
 		e = read_once(s, now_ns);
-		if (!failed(e) && round == 0)
+		if (!failed(e) && round == 0 && !s->fair)
 			note_leaves(s);
-		if (failed(e) || round + 1 == ROUNDS || !wants_again(s))
+		if (failed(e) || round + 1 == ROUNDS || s->at_once || !wants_again(s))
 			break;
 	}
 	if (s->pause.count > s->pause.stopped && !pause_still(&s->pause, s->target))
@@ -389,10 +396,14 @@ static void count_moved(struct sampler *s, const struct raw_stack *stack, const 
 	const struct raw_frame *first = &seen->first_leaf;
 	str_id leaf;
 
-	if (!first->stamp || (!skip && stack->count && s->stacks.frames[stack->first].code == first->code))
+	if (s->fair)
 		return;
-	if (!failed(identify_function(&s->names, first, &leaf)))
-		profile_moved(s->profile, leaf, node);
+	if (first->stamp && !skip && stack->count && s->stacks.frames[stack->first].code == first->code)
+		return;
+	/* Whose the moment was is not known then, but not who was met later. */
+	if (!first->stamp || failed(identify_function(&s->names, first, &leaf)))
+		leaf = frames_get(s->profile->frames, s->names.cut).function;
+	profile_moved(s->profile, leaf, node);
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -419,29 +430,6 @@ static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
 	return false;
 }
 
-/* What the runtime's memory says of a thread, whether its stack is counted or not. */
-static void note_state(struct profile_thread *th, const struct raw_stack *stack, struct profile_looks *any)
-{
-	bool held = stack->state == RT_RUNNING, wanted = stack->state == RT_WANT_LOCK;
-
-	th->looks.seen++;
-	th->looks.held += held;
-	th->looks.wanted += wanted;
-	th->looks.gc += stack->gc;
-	any->seen = 1;
-	any->held |= held;
-	any->wanted |= wanted;
-	any->gc |= stack->gc;
-}
-
-static void count_looks(struct profile_looks *all, const struct profile_looks *any)
-{
-	all->seen += any->seen;
-	all->held += any->held;
-	all->wanted += any->wanted;
-	all->gc += any->gc;
-}
-
 static void count_all(struct sampler *s, uint64_t now_ns)
 {
 	struct profile_looks any = { 0 };
@@ -461,7 +449,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (!failed(e) && !stack->count)
 			continue;
 		seen = seen_thread(s, i);
-		note_state(&s->profile->threads[seen->thread], stack, &any);
+		looks_note(&s->profile->threads[seen->thread].looks, &any, stack);
 		wanted = is_wanted(s, i, seen);
 		if (!wanted && !note)
 			continue;
@@ -486,7 +474,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}
-	count_looks(&s->profile->looks, &any);
+	looks_add(&s->profile->looks, &any);
 }
 
 /* Frames that were not seen before are named while their thread is still: later their code may be gone. False: a code
@@ -533,7 +521,7 @@ static void learn(struct sampler *s, uint64_t now_ns)
 	uint64_t believed = s->proof.believed;
 	struct rt_look look = { .now_ns = now_ns, .twice = true };
 
-	if (!s->twice || !s->doubt || s->learn_wait-- > 0)
+	if (!s->twice || s->at_once || !s->doubt || s->learn_wait-- > 0)
 		return;
 	for (int i = 0; i < LEARN_LOOKS && clock_now() - now_ns < LEARN_NS; i++) {
 		raw_stacks_reset(&s->stacks);

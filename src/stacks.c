@@ -32,6 +32,7 @@ struct raw_stack *raw_stacks_push(struct raw_stacks *s)
 	stack = &s->list[s->count++];
 	memset(stack, 0, sizeof(*stack)); /* the last tick's lies there */
 	stack->first = (uint32_t)s->used;
+	stack->agreed = RAW_NOT_ASKED;
 	return stack;
 }
 

@@ -36,9 +36,12 @@ struct raw_stack {
 	uint32_t weight; /* of that many running threads only this one was looked at; 0: it stands for itself */
 	uint32_t
 		agreed; /* rt_look.twice: frames from the root on that the second read showed again; or RAW_NOT_ASKED */
-	/* On top when the read began, but being entered, or left before it was read; or entered before its caller was
-	 * read. Not of the stack, which ends with its caller. No code: there was none, or it is not known. */
-	struct raw_frame passing;
+	/*
+	 * What was on top at one moment of the read, as near as can be told, whatever became of the stack while it was
+	 * read: its address, code and stamp. No address: nothing better than the stack's own leaf is known. An address
+	 * alone: what was there is not known. `before`: another function's, when it lay there a moment earlier.
+	 */
+	struct raw_frame top, top_before;
 	uint64_t codes; /* one bit per code object (raw_code_bit), to find stacks that hold a given one */
 	struct err err; /* why this thread has no stack; others are unaffected */
 };

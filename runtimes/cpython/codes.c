@@ -257,6 +257,13 @@ static void find_unknown(struct codes *c, struct memory *m, const struct raw_sta
 		look_at_unknown(c, m, list, n, tick, now_ns);
 }
 
+/* Of a code object that was met in a stack before; none is looked at for this. */
+static void stamp_known(const struct codes *c, struct raw_frame *f)
+{
+	if (f->code)
+		f->stamp = slot_of(c->list, c->cap, f->code)->stamp;
+}
+
 void codes_stamp(struct codes *c, struct memory *m, struct raw_stacks *s, uint32_t tick, uint64_t now_ns, bool read)
 {
 	make_room(c, s->used + c->young_count);
@@ -265,8 +272,8 @@ void codes_stamp(struct codes *c, struct memory *m, struct raw_stacks *s, uint32
 	for (size_t i = 0; i < s->count; i++) {
 		struct raw_stack *stack = &s->list[i];
 
-		if (stack->passing.code)
-			stack->passing.stamp = slot_of(c->list, c->cap, stack->passing.code)->stamp;
+		stamp_known(c, &stack->top);
+		stamp_known(c, &stack->top_before);
 		for (uint32_t k = 0; k < stack->count; k++) {
 			struct raw_frame *f = &s->frames[stack->first + k];
 			struct code_entry *e = entry_of(c, f->code);

@@ -46,6 +46,7 @@ void copies_free(struct copies *c)
 	free(c->index);
 	free(c->order);
 	blocks_free(&c->blocks);
+	blocks_free(&c->again_blocks);
 	*c = (struct copies){ 0 };
 }
 
@@ -76,7 +77,7 @@ const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t ti
 	return p->valid && len <= PIECE_BYTES ? p->bytes : NULL;
 }
 
-const struct piece *copies_known(const struct copies *c, raddr_t at)
+struct piece *copies_known(const struct copies *c, raddr_t at)
 {
 	return find_piece(c, at);
 }

@@ -51,23 +51,26 @@ struct piece {
 	bool valid;	/* copied in this tick */
 	bool asked;	/* among the last tick's ranges, in this block: */
 	uint32_t block;
-	bool unreadable; /* when it was last tried */
-	uint8_t bytes[PIECE_BYTES], again[PIECE_BYTES];
+	bool unreadable;      /* when it was last tried */
+	uint32_t again_block; /* of again_blocks, when read twice */
+	uint8_t bytes[PIECE_BYTES];
 };
 
 struct copies {
 	struct chunk *chunks; /* oldest first, the newest is last */
 	size_t chunk_count, chunk_cap;
-	size_t want;	      /* bytes of the newest chunk to copy: what was needed lately */
-	size_t want_next;     /* the largest need since want was last lowered */
-	size_t need;	      /* of the last tick */
-	struct blocks blocks; /* in which the pieces are read */
+	size_t want;		    /* bytes of the newest chunk to copy: what was needed lately */
+	size_t want_next;	    /* the largest need since want was last lowered */
+	size_t need;		    /* of the last tick */
+	struct blocks blocks;	    /* in which the pieces are read */
+	struct blocks again_blocks; /* and read again */
 	struct piece *pieces;
 	size_t piece_count, piece_cap;
 	uint32_t *order; /* pieces in the order in which the last walk met them, leaf first */
 	size_t order_count, order_cap;
 	raddr_t again_at; /* second copy of the newest chunk's end */
 	size_t again_len;
+	bool again_valid;
 	uint8_t again[AGAIN_BYTES];
 	uint32_t *index; /* piece number plus one by address; open addressed */
 	size_t index_cap;
@@ -77,7 +80,7 @@ void copies_free(struct copies *c);
 /* The copied bytes at this address, or NULL. */
 const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick);
 /* The piece at this address; NULL: there is none. */
-const struct piece *copies_known(const struct copies *c, raddr_t at);
+struct piece *copies_known(const struct copies *c, raddr_t at);
 /* A new piece, not valid yet; NULL when there are too many. */
 struct piece *copies_piece(struct copies *c, raddr_t at, uint32_t tick);
 /* Forget the pieces that nobody asked for lately. */

@@ -27,6 +27,8 @@ struct cpy_interp {
 	uint32_t collecting;
 };
 
+enum { CFRAMES = 4 }; /* evaluation loops within one another, of those that change fast */
+
 struct cpy_thread {
 	raddr_t at;
 	uint32_t interp; /* index */
@@ -38,6 +40,7 @@ struct cpy_thread {
 	struct copies copies;	    /* of its stack */
 	uint32_t walked;	    /* the tick of the last walk */
 	raddr_t top_again;	    /* the second read's top of the stack, see rt_look.twice */
+	raddr_t cframes[CFRAMES];   /* where tops were found lately, the newest first */
 };
 
 struct cpy {
@@ -98,6 +101,8 @@ void cpy_plan_thread(struct cpy *c, struct cpy_thread *th);
 void cpy_plan_done(struct cpy *c, struct cpy_thread *th);
 /* How many frames of the stack pushed last, from the root on, the second read showed again. */
 uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stacks *out);
+/* The leaf when the second read was made, if it can be told. */
+void cpy_find_top(struct cpy *c, struct cpy_thread *th, struct raw_stack *stack);
 
 /* sample.c: one more range for this tick's read; *valid (may be NULL) becomes true when it came. */
 void cpy_range(struct cpy *c, raddr_t at, void *buf, size_t len, bool *valid);

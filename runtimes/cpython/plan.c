@@ -16,12 +16,12 @@ static void plan_piece(struct cpy *c, struct copies *k, struct piece *p)
 		p->block = blocks_add(&k->blocks, p->at, c->frame_bytes);
 }
 
-static void plan_blocks(struct cpy *c, struct copies *k, size_t from, size_t to)
+static void plan_blocks(struct cpy *c, struct blocks *blocks, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++) {
-		struct block *b = &k->blocks.list[i];
+		struct block *b = &blocks->list[i];
 
-		cpy_range(c, b->at, k->blocks.bytes + b->offset, b->len, &b->valid);
+		cpy_range(c, b->at, blocks->bytes + b->offset, b->len, &b->valid);
 	}
 }
 
@@ -39,17 +39,42 @@ void cpy_plan_done(struct cpy *c, struct cpy_thread *th)
 	}
 }
 
-static void plan_chunks(struct cpy *c, struct copies *k)
+static void plan_chunk(struct cpy *c, struct chunk *chunk)
 {
-	for (size_t i = 0; i < k->chunk_count; i++) {
-		struct chunk *chunk = &k->chunks[i];
+	xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
+	chunk->valid = false;
+	cpy_range(c, chunk->at, chunk->bytes, chunk->len, &chunk->valid);
+}
 
-		if (i + 1 == k->chunk_count)
-			chunk->len = k->want < chunk->size ? k->want : chunk->size;
-		xgrow(&chunk->bytes, &chunk->cap, chunk->len, 1);
-		chunk->valid = false;
-		cpy_range(c, chunk->at, chunk->bytes, chunk->len, &chunk->valid);
-	}
+static void plan_newest_chunk(struct cpy *c, struct copies *k)
+{
+	struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
+
+	if (!last)
+		return;
+	last->len = k->want < last->size ? k->want : last->size;
+	plan_chunk(c, last);
+}
+
+static void plan_piece_again(struct cpy *c, struct copies *k, struct piece *p)
+{
+	if (!p || p->unreadable || p->twice == c->tick)
+		return;
+	p->twice = c->tick;
+	p->again_block = blocks_add(&k->again_blocks, p->at, c->frame_bytes);
+}
+
+static void plan_pieces_again(struct cpy *c, struct cpy_thread *th)
+{
+	struct copies *k = &th->copies;
+
+	blocks_reset(&k->again_blocks);
+	for (size_t i = 0; i < CFRAMES && th->cframes[i]; i++)
+		plan_piece_again(c, k, copies_known(k, th->cframes[i]));
+	for (size_t i = 0; i < k->order_count && i < AGAIN_FRAMES; i++)
+		plan_piece_again(c, k, &k->pieces[k->order[i]]);
+	blocks_place(&k->again_blocks);
+	plan_blocks(c, &k->again_blocks, 0, k->again_blocks.count);
 }
 
 /* Once more what lies at the leaf's end, right after it was read first: what short functions did meanwhile is seen. */
@@ -59,16 +84,10 @@ static void plan_again(struct cpy *c, struct cpy_thread *th)
 	const struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
 	size_t end;
 
-	k->again_len = 0;
+	k->again_valid = false;
+	th->top_again = 0;
 	cpy_range(c, th->at + (raddr_t)c->l->thread_frame, &th->top_again, 8, NULL);
-	for (size_t i = 0; i < k->order_count && i < AGAIN_FRAMES; i++) {
-		struct piece *p = &k->pieces[k->order[i]];
-
-		if (p->unreadable)
-			continue;
-		p->twice = c->tick;
-		cpy_range(c, p->at, p->again, c->frame_bytes, NULL);
-	}
+	plan_pieces_again(c, th);
 	if (!last)
 		return;
 	/* The end of what is live, which is not the end of what is copied: the stack was deeper a while ago, perhaps.
@@ -76,13 +95,12 @@ static void plan_again(struct cpy *c, struct cpy_thread *th)
 	end = k->need + SLACK < last->len ? k->need + SLACK : last->len;
 	k->again_len = end < AGAIN_BYTES ? end : AGAIN_BYTES;
 	k->again_at = last->at + end - k->again_len;
-	cpy_range(c, k->again_at, k->again, k->again_len, NULL);
+	cpy_range(c, k->again_at, k->again, k->again_len, &k->again_valid);
 }
 
 void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
 {
 	struct copies *k = &th->copies;
-	bool twice = c->look->twice;
 	size_t near = 0;
 
 	if (c->tick % WANT_TICKS == 0 && k->want_next) {
@@ -92,8 +110,8 @@ void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
 	copies_age(k, c->tick);
 	th->valid = false;
 	cpy_range(c, th->at + c->state_low, th->state, c->state_len, &th->valid);
-	/* From the leaf to the root: where a stack changes most, there is the least time between two frames. Frames
-	 * that were met lately, but not by the last walk, may be met again, and then near the leaf. */
+	/* From the leaf to the root: where a stack changes most, there is the least time between two frames, and to the
+	 * second read of it. Frames that were met lately, but not by the last walk, may be met again. */
 	blocks_reset(&k->blocks);
 	for (size_t i = 0; i < k->order_count && i < AGAIN_FRAMES; i++)
 		plan_piece(c, k, &k->pieces[k->order[i]]);
@@ -104,13 +122,13 @@ void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
 	for (size_t i = AGAIN_FRAMES; i < k->order_count; i++)
 		plan_piece(c, k, &k->pieces[k->order[i]]);
 	blocks_place(&k->blocks);
-	plan_blocks(c, k, 0, near);
-	if (twice && !k->chunk_count)
+	plan_blocks(c, &k->blocks, 0, near);
+	plan_newest_chunk(c, k);
+	if (c->look->twice)
 		plan_again(c, th);
-	plan_blocks(c, k, near, k->blocks.count);
-	plan_chunks(c, k);
-	if (twice && k->chunk_count)
-		plan_again(c, th);
+	plan_blocks(c, &k->blocks, near, k->blocks.count);
+	for (size_t i = k->chunk_count; i-- > 1;)
+		plan_chunk(c, &k->chunks[i - 1]);
 }
 
 /* The second copy of a frame; NULL: none was made. */
@@ -119,10 +137,13 @@ static const uint8_t *again_at(const struct cpy *c, const struct copies *k, radd
 	const struct piece *p;
 
 	/* The address is the target's word: it may lie anywhere, at the very end of all addresses as well. */
-	if (k->again_len >= c->frame_bytes && at >= k->again_at && at - k->again_at <= k->again_len - c->frame_bytes)
+	if (k->again_valid && k->again_len >= c->frame_bytes && at >= k->again_at &&
+	    at - k->again_at <= k->again_len - c->frame_bytes)
 		return k->again + (at - k->again_at);
 	p = copies_known(k, at);
-	return p && p->twice == c->tick ? p->again : NULL;
+	if (!p || p->twice != c->tick || !k->again_blocks.list[p->again_block].valid)
+		return NULL;
+	return blocks_copy(&k->again_blocks, p->again_block, at);
 }
 
 /* The frame on top when the second copy was made. */
@@ -146,7 +167,7 @@ static enum witness witness_of(const struct cpy *c, const struct copies *k, cons
 
 	if (!frame) {
 		/* Far from the leaf, or in the part of the data stack below what was copied again. */
-		bool below = k->again_len && k->chunk_count && f->at < k->again_at &&
+		bool below = k->again_valid && k->chunk_count && f->at < k->again_at &&
 			     f->at >= k->chunks[k->chunk_count - 1].at;
 
 		return depth >= AGAIN_FRAMES || below ? SAME : UNKNOWN;
@@ -202,4 +223,45 @@ uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stack
 			return stack->count - i - (w == OTHER);
 	}
 	return stack->count;
+}
+
+/* The first copy of a frame; NULL: none was made. */
+static const uint8_t *first_at(const struct cpy *c, const struct copies *k, raddr_t at)
+{
+	const struct piece *p = copies_known(k, at);
+
+	for (size_t i = k->chunk_count; i-- > 0;) {
+		const struct chunk *chunk = &k->chunks[i];
+
+		if (chunk->valid && at >= chunk->at && at - chunk->at + c->frame_bytes <= chunk->len)
+			return chunk->bytes + (at - chunk->at);
+	}
+	return p && p->valid ? p->bytes : NULL;
+}
+
+static struct raw_frame frame_in(const struct cpy *c, const uint8_t *copy, raddr_t at)
+{
+	bool native =
+		copy && cpy_has(c->l->frame_owner) && c->l->owner_skip && copy[c->l->frame_owner] >= c->l->owner_skip;
+
+	return (struct raw_frame){
+		.at = at,
+		.code = copy && !native ? cpy_word(copy + c->l->frame_code) & ~c->l->code_tag_mask : 0,
+	};
+}
+
+/*
+ * The leaf at one moment: on top as the second read found it, with the code that was there a moment later and a moment
+ * before; see raw_stack.top.
+ */
+void cpy_find_top(struct cpy *c, struct cpy_thread *th, struct raw_stack *stack)
+{
+	raddr_t at = second_top(c, th);
+
+	if (!at)
+		return;
+	stack->top = frame_in(c, again_at(c, &th->copies, at), at);
+	stack->top_before = frame_in(c, first_at(c, &th->copies, at), at);
+	if (!stack->top.code)
+		stack->top = stack->top_before;
 }

@@ -215,6 +215,8 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 		stack->err = err_at(ERR_FAULT, th->at, "reading a thread state");
 	if (c->look->twice && !failed(stack->err))
 		stack->agreed = cpy_agreed(c, th, out);
+	if (c->look->twice && th->valid)
+		cpy_find_top(c, th, stack);
 	if (stack->state == RT_RUNNING)
 		remember_holder(c, th->at);
 }

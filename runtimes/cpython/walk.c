@@ -1,4 +1,6 @@
 /* walk.c - from copied memory to the frames of one thread. */
+#include <string.h>
+
 #include "cpython.h"
 
 enum {
@@ -160,6 +162,16 @@ bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame
 	return *ret < CODE_BYTES_MAX;
 }
 
+static void note_cframe(struct cpy_thread *th, raddr_t at)
+{
+	size_t i = 0;
+
+	while (i + 1 < CFRAMES && th->cframes[i] != at)
+		i++;
+	memmove(th->cframes + 1, th->cframes, i * sizeof(th->cframes[0]));
+	th->cframes[0] = at;
+}
+
 /* Where the frames begin: in the thread state, or one step away in the evaluation loop's own record (a cframe). */
 static struct err top_frame(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t *ret, raddr_t *cframe)
 {
@@ -169,6 +181,7 @@ static struct err top_frame(struct cpy *c, struct cpy_thread *th, struct target 
 	*ret = cpy_state_word(c, th, c->l->thread_frame);
 	if (c->l->frames != FRAMES_CFRAME || !*ret)
 		return OK;
+	note_cframe(th, *ret);
 	bytes = frame_at(c, th, t, *ret);
 	if (!bytes)
 		return err_at(ERR_FAULT, *ret, "reading a frame");
@@ -271,7 +284,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 		f.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask;
 		if (is_popped(c, th, at)) {
 			if (!passed && owner == PYTHON)
-				stack->passing = f;
+				stack->top = f;
 			return err_at(ERR_CORRUPT, at, "reading a frame");
 		}
 		if (owner == NATIVE) {
@@ -285,8 +298,8 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 				f.flags |= RAW_FRAME_ENTRY;
 			if (!raw_stacks_frame(out, &f))
 				return OK; /* as deep as wanted; marked so */
-		} else if (!passed) {
-			stack->passing = f; /* being popped or pushed: its caller is the leaf */
+		} else if (!passed && f.code) {
+			stack->top = f; /* being popped or pushed: its caller is the leaf */
 		}
 		if (back ? back == at || back == passed : !is_root(c, th, frame, at))
 			return err_at(ERR_CORRUPT, at, "walking the frames");
@@ -314,7 +327,7 @@ static void find_entered(struct cpy *c, struct cpy_thread *th, raddr_t leaf, str
 		return;
 	frame = last->bytes + (at - last->at);
 	if (cpy_word(frame + l->frame_back) == leaf && owner_of(c, th, frame, at) == PYTHON)
-		stack->passing = (struct raw_frame){
+		stack->top = (struct raw_frame){
 			.at = at,
 			.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask,
 		};
@@ -326,7 +339,6 @@ static void restart(struct raw_stacks *out)
 
 	out->used = stack->first;
 	stack->count = 0;
-	stack->passing = (struct raw_frame){ 0 };
 	stack->deep = stack->cut = false;
 }
 
@@ -334,7 +346,7 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 {
 	struct raw_stack *stack = &out->list[out->count - 1];
 	struct err e, again;
-	raddr_t top, cframe = 0;
+	raddr_t top = 0, cframe = 0;
 	const uint8_t *bytes;
 
 	th->copies.order_count = 0;

@@ -381,7 +381,7 @@ void rby_drop_leaf(struct raw_stack *stack)
 {
 	stack->first++;
 	stack->count--;
-	if (stack->agreed > stack->count)
+	if (stack->agreed != RAW_NOT_ASKED && stack->agreed > stack->count)
 		stack->agreed = stack->count;
 }
 

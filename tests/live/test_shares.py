@@ -74,7 +74,7 @@ class Truth:
         return leaf if leaf in self.functions or leaf.startswith('[') else 'drive'
 
 
-def compared(truth, counts, n):
+def compared(truth, counts, n, exempt=()):
     """(rows that are off, a line that tells) of leaf counts against a Truth."""
     named = collections.Counter()
     for leaf, count in counts.items():
@@ -85,7 +85,7 @@ def compared(truth, counts, n):
         disturbed = abs(was - 100 * truth.quiet.get(name, 0))
         limit = POINTS + 3 * deviation(was / 100, n) + disturbed
         told.append('%s %.1f/%.1f' % (name, is_, was))
-        if abs(is_ - was) > limit and name not in ('drive', '[cut]'):
+        if abs(is_ - was) > limit and name not in ('drive', '[cut]') and name not in exempt:
             off.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points, %.2f of them for disturbance)' % (
                 name, is_, was, limit, disturbed))
     return off, ', '.join(told)
@@ -105,7 +105,7 @@ def started(python, target, program, folder):
 
 
 @pytest.mark.parametrize('mode', ['default', 'blocking', 'nonblocking'])
-@pytest.mark.parametrize('program', ['shares_long', 'shares_known'])
+@pytest.mark.parametrize('program', ['shares_long', 'shares_known', 'shares_sums'])
 def test_shares_are_what_the_program_measured(python, target, cspy, program, mode, tmp_path):
     if python.name not in chosen() and (program, mode) != ('shares_long', 'default'):
         pytest.skip('one interpreter of each kind is enough')
@@ -115,7 +115,10 @@ def test_shares_are_what_the_program_measured(python, target, cspy, program, mod
         seconds = (LONG if python.name in chosen() else SHORT) * scale
         start = time.time()
         lines, stats = record(cspy, t.pid, RATE, seconds, [] if mode == 'default' else ['--' + mode], tmp_path)
-        off, told = compared(Truth(log, start, time.time()), leaves(lines), counted(stats, mode))
+        truth = Truth(log, start, time.time())
+        # A generator of which no stack was ever whole is cut, without pauses: then it is the others that are judged.
+        exempt = ['total'] if mode == 'nonblocking' else ()
+        off, told = compared(truth, leaves(lines), counted(stats, mode), exempt)
         print('%s %s %s, %d samples: %s' % (python.name, program, mode, stats['samples'], told))
         return off
 
