@@ -5,6 +5,7 @@
 
 enum {
 	CODE_BYTES_MAX = 64 << 20, /* of bytecode in one code object */
+	STATE_SPAN = 16 << 10,	   /* more than a thread state has */
 };
 
 /* Chunks of the data stack below `newest` that are not known yet. They are pushed and popped rarely. */
@@ -162,6 +163,11 @@ bool cpy_position(const struct cpy_layout *l, raddr_t code, const uint8_t *frame
 	return *ret < CODE_BYTES_MAX;
 }
 
+static bool in_state(const struct cpy_thread *th, raddr_t at)
+{
+	return at > th->at && at - th->at < STATE_SPAN;
+}
+
 static void note_cframe(struct cpy_thread *th, raddr_t at)
 {
 	size_t i = 0;
@@ -186,7 +192,11 @@ static struct err top_frame(struct cpy *c, struct cpy_thread *th, struct target 
 	if (!bytes)
 		return err_at(ERR_FAULT, *ret, "reading a frame");
 	*cframe = cpy_word(bytes + c->l->cframe_previous);
-	*ret = cpy_word(bytes + c->l->cframe_frame);
+	bytes += c->l->cframe_frame;
+	/* A thread that runs no Python has none; an evaluation loop that has one is on its way in or out. */
+	if (!cpy_word(bytes) && !in_state(th, *ret))
+		return err_at(ERR_CORRUPT, *ret, "walking the frames");
+	*ret = cpy_word(bytes);
 	return OK;
 }
 
@@ -270,6 +280,7 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 	struct raw_stack *stack = &out->list[out->count - 1];
 	size_t most = out->depth * 2 + 16, steps = 1; /* frames and sentinels */
 	raddr_t passed = 0;			      /* a frame met some time ago, to be met again in a cycle */
+	raddr_t top = at;
 
 	for (; at && steps <= most; steps++) {
 		const uint8_t *frame = frame_at(c, th, t, at);
@@ -307,7 +318,9 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 			passed = at;
 		at = back;
 	}
-	return at ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
+	/* A thread that runs no Python has no frame, or one in its state (3.14 and later). Else frames without a stack
+	 * are in the middle of a change, all of them. */
+	return at || (!stack->count && top && !in_state(th, top)) ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
 }
 
 /*

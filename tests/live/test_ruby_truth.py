@@ -39,7 +39,7 @@ def test_no_stack_is_impossible(ruby, target, cspy, program, tmp_path):
             if total.impossible + total.counts['no-root'] > allowed(forgiven, total.total):
                 wrong.append('%s: impossible: %s' % (mode, total))
             if lost > allowed(LOST, taken):
-                wrong.append('%s: %d of %d samples failed' % (mode, lost, taken))
+                wrong.append('%s: %d of %d samples lost' % (mode, lost, taken))
             if total.total < 10:
                 wrong.append('%s: only %d samples' % (mode, total.total))
         return wrong
