@@ -152,6 +152,21 @@ void children_settle(struct children *c)
 			sampler_settle(c->list[i]->sampler);
 }
 
+void children_count(struct children *c, bool idle, bool lock_only)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i]->sampler)
+			sampler_count(c->list[i]->sampler, idle, lock_only);
+}
+
+const struct watch *children_find(const struct children *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i]->pid == pid)
+			return c->list[i];
+	return NULL;
+}
+
 const struct watch *children_any(const struct children *c)
 {
 	for (size_t i = 0; i < c->count; i++)

@@ -27,6 +27,10 @@ void children_tend(struct children *c, uint64_t now);
 /* One look at each that is attached. */
 void children_look(struct children *c, uint64_t now);
 void children_settle(struct children *c);
+/* Which threads count from now on; see sampler_options. */
+void children_count(struct children *c, bool idle, bool lock_only);
+/* NULL: there is no such child. */
+const struct watch *children_find(const struct children *c, pid_t pid);
 /* One that is attached, for what is the same in all of them; NULL: none is. */
 const struct watch *children_any(const struct children *c);
 

@@ -12,9 +12,10 @@
 
 enum {
 	BATCH_COLUMNS = 120, /* where COLUMNS does not say */
+	BATCH_PROCESSES = 20,
 	BATCH_THREADS = 20,
 	BATCH_FUNCTIONS = 40,
-	BATCH_REST = 12, /* rows that are neither */
+	BATCH_REST = 14, /* rows that are neither */
 	DELAY_LEAST_NS = 10000000,
 };
 
@@ -23,6 +24,8 @@ static const struct option_row rows[] = {
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to watch" },
 	{ "pid", 'p', OPTION_PID, AT(pid), "PID", "a running process; PID alone does, too" },
 	{ "as-root", 0, OPTION_FLAG, AT(as_root), NULL, "under sudo: start the COMMAND as root, not as the user" },
+	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
+	  "its children, too, and theirs, as they come and go" },
 	{ "duration", 'd', OPTION_DURATION, AT(duration_ns), "TIME", "30, 30s, 2m, 1h; default: until q or Ctrl-C" },
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 1k; default: 100" },
 	{ "idle", 'i', OPTION_FLAG, AT(idle), NULL, "count threads that wait or sleep, too" },
@@ -79,11 +82,14 @@ static void print_table(struct top *t)
 {
 	struct page *p = &t->page;
 	size_t threads = p->tallies.alive < BATCH_THREADS ? p->tallies.alive : BATCH_THREADS;
+	size_t processes = p->roster.count < BATCH_PROCESSES ? p->roster.count : BATCH_PROCESSES;
 	struct screen s;
 
 	p->plain = true;
+	p->processes_most = BATCH_PROCESSES;
 	p->threads_most = BATCH_THREADS;
-	screen_init(&s, BATCH_REST + (int)threads + BATCH_FUNCTIONS, batch_columns(), terminal_is_ascii());
+	screen_init(&s, BATCH_REST + (int)(processes + threads) + BATCH_FUNCTIONS, batch_columns(),
+		    terminal_is_ascii());
 	page_draw(p, &s);
 	for (int y = 0, blank = 0; y < s.rows; y++) {
 		CLEANUP(cleanup_free) char *text = screen_row(&s, y);
@@ -146,6 +152,8 @@ static int finish(struct top *t)
 		fprintf(stderr, "cspy: process %d is still running\n", (int)t->child);
 	if (code >= 0)
 		return code;
+	if (t->o.subprocesses && !t->profile->stats.processes)
+		return EXIT_UNSUPPORTED;
 	return exited && !t->profile->stats.ticks ? EXIT_GONE : EXIT_OK;
 }
 

@@ -18,6 +18,7 @@ void page_free(struct page *p)
 {
 	shares_free(&p->shares);
 	tallies_free(&p->tallies);
+	roster_free(&p->roster);
 	page_filter_free(&p->filter);
 	page_source_free(&p->source);
 	view_tree_free(p->tree);
@@ -28,12 +29,15 @@ void page_update(struct page *p, uint64_t now_ns)
 {
 	shares_update(&p->shares, now_ns);
 	tallies_update(&p->tallies, now_ns);
+	roster_end(&p->roster, &p->tallies, now_ns);
 }
 
 void page_reset(struct page *p)
 {
 	shares_reset(&p->shares);
 	tallies_reset(&p->tallies);
+	for (size_t i = 0; i < p->roster.count; i++)
+		p->roster.list[i]->tally.used = 0;
 }
 
 /* ---- What views ask ---- */
@@ -215,6 +219,8 @@ static enum view_result go_back(struct page *p)
 	p->depth--;
 	p->view = p->way[p->depth].view;
 	p->function = p->way[p->depth].function;
+	if (p->view == &view_processes)
+		p->process = 0;
 	return VIEW_REDRAW;
 }
 
@@ -282,10 +288,11 @@ static enum view_result open_view(struct page *p, int key)
 	for (size_t i = 1; i <= count; i++) {
 		const struct view_ops *v = view_table[(at + i) % count];
 
-		if (!v->key || (key != 'v' && v->key != key))
+		if (!v->key || (key != 'v' && v->key != key) || (v == &view_processes && !p->processes))
 			continue;
 		p->view = v;
 		p->depth = 0;
+		p->process = 0;
 		return VIEW_REDRAW;
 	}
 	return VIEW_IGNORED;

@@ -6,6 +6,7 @@
 
 #include "cspy/sink.h"
 #include "cspy/view.h"
+#include "roster.h"
 #include "screen.h"
 #include "shares.h"
 #include "tally.h"
@@ -86,13 +87,17 @@ struct page {
 	const struct profile *profile; /* borrowed */
 	struct shares shares;
 	struct tallies tallies;
+	struct roster roster;
 	struct page_about about;
 	/* What the user chose. */
 	enum shares_by by;
 	bool idle, lock_only, since_start, help;
+	bool processes; /* more than one may be watched */
+	pid_t process;	/* whose threads the table of threads has; 0: all */
 	struct page_filter filter;
 	char message[PAGE_MESSAGE]; /* instead of the keys, until the next key */
 	bool plain;		    /* printed, not shown: no keys, nothing is selected */
+	size_t processes_most;	    /* rows of the tree of processes beside another view; 0: none */
 	size_t threads_most;	    /* rows of the thread table beside another view; 0: by the screen's height */
 	/* Views. */
 	const struct view_ops *view;
@@ -160,7 +165,12 @@ void page_source_free(struct page_source *s);
 void page_threads_head(struct page *p, struct screen *s, int y);
 void page_threads_row(struct page *p, struct screen *s, int y, uint32_t thread);
 
-extern const struct view_ops view_functions, view_threads, view_tree, view_stack, view_callers, view_source;
+/* view_processes.c: the tree of processes, beside another view, too. */
+void page_processes_head(struct page *p, struct screen *s, int y);
+void page_processes_row(struct page *p, struct screen *s, int y, uint32_t process);
+
+extern const struct view_ops view_functions, view_threads, view_processes, view_tree, view_stack, view_callers,
+	view_source;
 void view_tree_free(void *tree);
 
 #endif

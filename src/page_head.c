@@ -40,15 +40,17 @@ static void draw_title(const struct page *p, struct screen *s)
 {
 	const struct page_about *a = &p->about;
 	bool wide = s->columns >= NARROW;
-	char age[32] = "", state[64], rest[256];
+	char age[32] = "", state[64], others[32] = "", rest[256];
 	int x, room;
 
 	snprintf(state, sizeof(state), "%s%s%s", wide ? a->clock : "", wide ? "  " : "", a->status);
 	room = s->columns - (int)strlen(state) - 3;
 	format_age(a->age_ns, age, sizeof(age));
+	if (p->roster.count > 1)
+		snprintf(others, sizeof(others), " + %zu", p->roster.count - 1);
 	if (wide)
-		snprintf(rest, sizeof(rest), "   pid %d   %s%s%s", (int)a->pid, a->runtime, a->age_ns ? "   up " : "",
-			 a->age_ns ? age : "");
+		snprintf(rest, sizeof(rest), "   pid %d%s   %s%s%s", (int)a->pid, others, a->runtime,
+			 a->age_ns ? "   up " : "", a->age_ns ? age : "");
 	else
 		snprintf(rest, sizeof(rest), " %d %s", (int)a->pid, a->runtime);
 	x = screen_put(s, 0, 0, room, STYLE_BOLD, "cspy top");
@@ -171,6 +173,17 @@ static int draw_threads(struct page *p, struct screen *s, int y, size_t most)
 	return y;
 }
 
+/* Where nothing can be opened by a key. */
+static int draw_processes(struct page *p, struct screen *s, int y)
+{
+	draw_rule(s, y++);
+	page_processes_head(p, s, y);
+	screen_style_row(s, y++, STYLE_HEAD);
+	for (uint32_t i = 0; i < p->roster.count && i < p->processes_most; i++)
+		page_processes_row(p, s, y++, i);
+	return y;
+}
+
 int page_head(struct page *p, struct screen *s, int most)
 {
 	bool others = p->view != &view_threads && p->view != &view_stack;
@@ -181,6 +194,8 @@ int page_head(struct page *p, struct screen *s, int most)
 		draw_looks(p, s, y++);
 	if (most >= BARS_FROM)
 		y = draw_bars(p, s, y);
+	if (p->processes && p->processes_most)
+		y = draw_processes(p, s, y);
 	if (most >= THREADS_FROM && others && p->tallies.alive) {
 		size_t rows = p->threads_most ? p->threads_most : (size_t)((most - y - 3) / THREADS_SHARE);
 

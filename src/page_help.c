@@ -5,7 +5,7 @@
 #include "page.h"
 
 static const char *const lines[] = {
-	"  f  functions    t  threads    x  call tree    v  the next of them",
+	"  f  functions    t  threads    x  call tree    P  processes (-s)    v  the next of them",
 	"  up down page-up page-down home end, j k     choose a row; it stays chosen while the table moves",
 	"  enter           what there is to the row: callers, a thread's stack, a branch of the tree",
 	"  c               the source code around the hot line      esc, left  back",

@@ -52,6 +52,17 @@ ssize_t procfs_read_buf(int dir, const char *name, char *buf, size_t cap)
 	return got;
 }
 
+void procfs_cmdline(int dir, const char *name, char *buf, size_t cap)
+{
+	ssize_t got = procfs_read_buf(dir, name, buf, cap);
+
+	while (got > 0 && buf[got - 1] == 0)
+		got--;
+	for (ssize_t i = 0; i < got; i++)
+		if (buf[i] == 0)
+			buf[i] = ' ';
+}
+
 bool procfs_parse_stat(const char *text, struct procfs_stat *ret)
 {
 	const char *after = strrchr(text, ')');

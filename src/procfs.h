@@ -8,6 +8,8 @@
 char *procfs_read(int dir, const char *name, size_t *len);
 /* At most cap - 1 bytes, NUL-terminated; -1 (errno set) on failure. */
 ssize_t procfs_read_buf(int dir, const char *name, char *buf, size_t cap);
+/* A command line with spaces for NULs; "" when it can't be read. */
+void procfs_cmdline(int dir, const char *name, char *buf, size_t cap);
 /* The fields of stat after the command, which may hold anything: *state, and field numbers as in proc(5). */
 struct procfs_stat {
 	char state;

@@ -128,6 +128,8 @@ void recorder_count(struct recorder *r, bool idle, bool lock_only)
 	r->watch_options.sampler = r->options.sampler; /* of those that will be attached */
 	if (r->root.sampler)
 		sampler_count(r->root.sampler, idle, lock_only);
+	if (r->options.subprocesses)
+		children_count(&r->children, idle, lock_only);
 }
 
 void recorder_pause(struct recorder *r, bool paused)
@@ -289,6 +291,13 @@ enum recorder_event recorder_next(struct recorder *r)
 		if (now >= r->wake_ns)
 			return RECORDER_PROGRESS;
 	}
+}
+
+const struct watch *recorder_watch(const struct recorder *r, pid_t pid)
+{
+	if (r->root.pid == pid)
+		return &r->root;
+	return r->options.subprocesses ? children_find(&r->children, pid) : NULL;
 }
 
 const struct watch *recorder_watched(const struct recorder *r)

@@ -68,6 +68,8 @@ void recorder_pause(struct recorder *r, bool paused);
 void recorder_settle(struct recorder *r);
 /* A process that is attached now: the one that was asked for, or one of its children; NULL: none is. */
 const struct watch *recorder_watched(const struct recorder *r);
+/* Who watches this process; NULL: nobody. */
+const struct watch *recorder_watch(const struct recorder *r, pid_t pid);
 void recorder_close(struct recorder *r);
 
 #endif

@@ -114,7 +114,7 @@ void tallies_begin(struct tally *t, uint64_t now_ns, uint64_t cpu_ns)
 	set_mark(t, 0);
 }
 
-static void update(struct tally *t, const struct profile_looks *looks, uint64_t now_ns, uint64_t window_ns)
+void tallies_slide(struct tally *t, const struct profile_looks *looks, uint64_t now_ns, uint64_t window_ns)
 {
 	const struct tally_mark *now = &t->now, *old = &t->marks[t->first];
 	uint64_t seen, ns;
@@ -174,7 +174,7 @@ static void update_thread(struct tallies *t, size_t i, uint64_t now_ns)
 
 	th->alive = now->seen != th->before.seen;
 	judge(t, th, now);
-	update(&th->tally, now, now_ns, t->window_ns);
+	tallies_slide(&th->tally, now, now_ns, t->window_ns);
 	th->before = *now;
 	th->lock = 0;
 	memset(th->kinds, 0, sizeof(th->kinds));
@@ -205,7 +205,7 @@ void tallies_update(struct tallies *t, uint64_t now_ns)
 	double most = 0;
 
 	tallies_grow(t);
-	update(&t->process, &t->profile->looks, now_ns, t->window_ns);
+	tallies_slide(&t->process, &t->profile->looks, now_ns, t->window_ns);
 	memset(t->class, 0, sizeof(t->class));
 	t->alive = 0;
 	t->holder = UINT32_MAX;

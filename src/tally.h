@@ -75,6 +75,8 @@ void tallies_repeat(struct tallies *t, size_t thread);
 /* An answer of the kernel about a thread. */
 void tallies_answer(struct tallies *t, size_t thread, uint64_t now_ns, unsigned kind, bool is_lock);
 void tallies_cpu(struct tally *t, uint64_t cpu_ns);
+/* The window of one tally ends now, with these sums. */
+void tallies_slide(struct tally *t, const struct profile_looks *looks, uint64_t now_ns, uint64_t window_ns);
 /* States since the last update, and shares of the window that ends now. */
 void tallies_update(struct tallies *t, uint64_t now_ns);
 

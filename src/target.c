@@ -130,18 +130,11 @@ struct err target_alive(struct target *t)
 
 void target_cmdline(struct target *t, char *buf, size_t cap)
 {
-	ssize_t got;
-
 	if (t->core) {
 		snprintf(buf, cap, "%s", t->core->command);
 		return;
 	}
-	got = procfs_read_buf(t->proc, "cmdline", buf, cap);
-	while (got > 0 && buf[got - 1] == 0)
-		got--;
-	for (ssize_t i = 0; i < got; i++)
-		if (buf[i] == 0)
-			buf[i] = ' ';
+	procfs_cmdline(t->proc, "cmdline", buf, cap);
 }
 
 void target_exe(struct target *t, char *buf, size_t cap)

@@ -11,9 +11,6 @@
 #include "stats.h"
 #include "top.h"
 
-enum {
-	ASK_MOST = 20, /* threads in one go: an answer costs some microseconds */
-};
 static const uint64_t SECOND_NS = 1000000000, ASK_NS = 100000000, WINDOW_NS = 10000000000;
 /* The first updates come early, so that there is something to see. */
 static const uint64_t EARLY_NS[] = { 100000000, 200000000, 400000000 };
@@ -35,6 +32,7 @@ static struct recorder_options recorder_options(const struct top *t)
 		.rate = o->rate,
 		.duration_ns = o->duration_ns,
 		.launched = t->child != 0,
+		.subprocesses = t->o.subprocesses,
 	};
 }
 
@@ -45,6 +43,8 @@ struct err top_begin(struct top *t)
 
 	t->profile = sampling_profile_new(t->o.pid, t->o.rate, t->o.gil ? "gil" : t->o.idle ? "wall" : "cpu");
 	page_init(&t->page, t->profile, target_wait_names(), WINDOW_NS);
+	roster_init(&t->page.roster, t->o.pid);
+	t->page.processes = t->o.subprocesses;
 	t->page.by = t->o.lines ? SHARES_LINES : SHARES_FUNCTIONS;
 	t->page.idle = t->o.idle;
 	t->page.lock_only = t->o.gil;
@@ -56,52 +56,6 @@ struct err top_begin(struct top *t)
 }
 
 /* ---- The model ---- */
-
-static void greet_threads(struct top *t)
-{
-	struct tallies *tallies = &t->page.tallies;
-
-	for (size_t i = tallies_grow(tallies); i < tallies->count; i++)
-		tallies_begin(&tallies->threads[i].tally, clock_now(),
-			      target_cpu(t->recorder.root.target, t->profile->threads[i].tid));
-}
-
-/* What threads wait for that do not run: a few threads at a time, all of them in turn. */
-static void ask(struct top *t, uint64_t now)
-{
-	const struct recorder *r = &t->recorder;
-	struct tallies *tallies = &t->page.tallies;
-	size_t asked = 0;
-
-	greet_threads(t);
-	for (size_t i = 0; i < tallies->count && asked < ASK_MOST; i++) {
-		size_t at = t->turn++ % tallies->count;
-		pid_t tid = t->profile->threads[at].tid;
-		struct thread_wait_info info;
-
-		if (!tallies->threads[at].alive || tid <= 0)
-			continue;
-		if (!tallies_curious(tallies, at, now)) {
-			tallies_repeat(tallies, at);
-			continue;
-		}
-		info = target_thread_wait(r->root.target, tid);
-		tallies_answer(tallies, at, now, info.kind, info.at && sampler_lock_at(r->root.sampler, info.at));
-		asked++;
-	}
-}
-
-static void read_cpu(struct top *t)
-{
-	struct tallies *tallies = &t->page.tallies;
-	struct target *target = t->recorder.root.target;
-
-	greet_threads(t);
-	tallies_cpu(&tallies->process, target_cpu(target, 0));
-	for (size_t i = 0; i < tallies->count; i++)
-		if (tallies->threads[i].alive && t->profile->threads[i].tid > 0)
-			tallies_cpu(&tallies->threads[i].tally, target_cpu(target, t->profile->threads[i].tid));
-}
 
 static double ratio(uint64_t part, uint64_t whole)
 {
@@ -115,7 +69,7 @@ static void tell_status(struct top *t)
 	t->page.about.status = t->ended && r->end == RECORDER_END_EXITED ? "ENDED"
 			       : t->ended && r->end == RECORDER_END_LOST ? "LOST"
 			       : t->ended				 ? "STOPPED"
-			       : !r->root.sampler			 ? "WAITING"
+			       : !recorder_watched(r)			 ? "WAITING"
 			       : r->paused				 ? "PAUSED"
 									 : "LIVE";
 }
@@ -124,19 +78,23 @@ static void tell_about(struct top *t, uint64_t now)
 {
 	const struct profile_stats *s = &t->profile->stats;
 	const struct recorder *r = &t->recorder;
+	const struct roster *roster = &t->page.roster;
+	const struct watch *w = recorder_watched(r);
 	struct page_about *a = &t->page.about;
 	uint64_t failed = stats_failed(s), elapsed = now - t->updated_ns;
 	time_t seconds = time(NULL);
 	struct tm day;
 
-	if (r->root.target) {
-		sampling_describe(t->profile, r);
+	sampling_describe(t->profile, r);
+	if (r->root.target)
 		a->age_ns = procfs_age(r->root.target->start_time);
-		tallies_lock(&t->page.tallies, r->root.about.lock);
-	}
-	snprintf(a->command, sizeof(a->command), "%s", t->profile->command);
+	if (w)
+		snprintf(a->lock, sizeof(a->lock), "%s", w->about.lock);
+	tallies_lock(&t->page.tallies, a->lock);
+	/* A process that runs no interpreter is no target, and named all the same. */
+	snprintf(a->command, sizeof(a->command), "%s",
+		 *t->profile->command || !roster->count ? t->profile->command : roster->list[0]->command);
 	snprintf(a->runtime, sizeof(a->runtime), "%s", t->profile->runtime);
-	snprintf(a->lock, sizeof(a->lock), "%s", r->root.about.lock);
 	if (localtime_r(&seconds, &day))
 		strftime(a->clock, sizeof(a->clock), "%H:%M:%S", &day);
 	a->samples = s->samples;
@@ -162,10 +120,11 @@ void top_update(struct top *t)
 		recorder_settle(&t->recorder);
 	if (!t->recorder.paused)
 		t->active_ns += now - t->updated_ns;
-	if (s->ticks != t->ticks) {
+	if (s->ticks != t->ticks)
 		t->profile->interval_ns = t->active_ns / s->ticks;
-		if (t->recorder.root.target)
-			read_cpu(t);
+	if (s->ticks != t->ticks || (t->o.subprocesses && !t->ended)) {
+		top_meet(t);
+		top_read_cpu(t);
 		page_update(&t->page, now);
 	}
 	tell_about(t, now);
@@ -182,7 +141,8 @@ void top_update(struct top *t)
 static void begin(struct top *t)
 {
 	t->begun_ns = t->updated_ns = clock_now();
-	tallies_begin(&t->page.tallies.process, t->begun_ns, target_cpu(t->recorder.root.target, 0));
+	tallies_begin(&t->page.tallies.process, t->begun_ns, 0);
+	top_meet(t);
 	t->update_ns = t->begun_ns + (t->o.batch || EARLY_NS[0] > t->delay_ns ? t->delay_ns : EARLY_NS[0]);
 }
 
@@ -192,14 +152,17 @@ enum recorder_event top_next(struct top *t)
 	enum recorder_event event;
 	uint64_t now;
 
-	if (!t->begun_ns && r->started_ns && r->root.target)
+	if (!t->begun_ns && ((r->started_ns && r->root.target) || t->o.subprocesses))
 		begin(t);
 	r->wake_ns = t->ask_ns < t->update_ns ? t->ask_ns : t->update_ns;
 	event = recorder_next(r);
 	now = clock_now();
 	if (now >= t->ask_ns) {
-		if (r->root.sampler && !r->paused)
-			ask(t, now);
+		if (r->children.seen != t->children) /* what they use is counted from here on */
+			top_meet(t);
+		t->children = r->children.seen;
+		if (recorder_watched(r) && !r->paused)
+			top_ask(t, now);
 		t->ask_ns = now + ASK_NS;
 	}
 	if (event != RECORDER_ENDED)
@@ -234,6 +197,7 @@ void top_count(struct top *t, bool idle, bool lock_only)
 
 void top_read_source(struct top *t)
 {
+	const struct recorder *r = &t->recorder;
 	const char *path = page_source_wanted(&t->page);
 	char why[PAGE_MESSAGE] = "its process has ended";
 	char **lines = NULL;
@@ -241,8 +205,12 @@ void top_read_source(struct top *t)
 
 	if (!*path)
 		return;
-	if (t->recorder.root.target)
-		lines = source_read(t->recorder.root.target, path, &count, why, sizeof(why));
+	if (r->root.target)
+		lines = source_read(r->root.target, path, &count, why, sizeof(why));
+	/* Of whatever process has it. */
+	for (size_t i = 0; r->options.subprocesses && !lines && i < r->children.count; i++)
+		if (r->children.list[i]->target)
+			lines = source_read(r->children.list[i]->target, path, &count, why, sizeof(why));
 	page_source_set(&t->page, lines, count, why);
 }
 

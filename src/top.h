@@ -12,7 +12,7 @@ struct top_options {
 	uint64_t delay_ns, duration_ns;
 	size_t count, depth; /* tables printed; 0: until something else ends it */
 	const char *filter;
-	bool lines, idle, gil, blocking, nonblocking, as_root;
+	bool lines, idle, gil, blocking, nonblocking, as_root, subprocesses;
 	bool batch, once, json;
 };
 
@@ -29,6 +29,7 @@ struct top {
 	uint64_t ask_ns;		    /* when the kernel is asked next what threads wait for */
 	size_t turn;			    /* whom it is asked about */
 	size_t updates;			    /* since begun */
+	uint64_t children;		    /* that had joined when last asked */
 	uint64_t begun_ns;		    /* the first look; 0: not yet */
 	uint64_t updated_ns, ticks, cpu_ns; /* at the last update */
 	uint64_t active_ns;		    /* time that was sampled since the start, pauses left out */
@@ -47,6 +48,12 @@ void top_count(struct top *t, bool idle, bool lock_only);
 void top_read_source(struct top *t);
 /* A flame graph of all that was seen, in the working folder; says so in the page's message. */
 void top_snapshot(struct top *t);
+
+/* top_kernel.c: who is there by now, and the CPU time of each; before each update of the page. */
+void top_meet(struct top *t);
+void top_read_cpu(struct top *t); /* of threads */
+/* What threads wait for that do not run: a few threads at a time, all of them in turn. */
+void top_ask(struct top *t, uint64_t now);
 
 /* top_json.c: one object, on one line. */
 void top_json(FILE *out, struct top *t);

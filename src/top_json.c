@@ -75,6 +75,8 @@ static void put_thread(FILE *out, const struct page *p, uint32_t i)
 	const struct tally_shares *s = &th->tally.shares;
 
 	fputc('{', out);
+	put_count(out, "pid", (uint64_t)p->profile->threads[i].pid);
+	fputc(',', out);
 	put_count(out, "tid", (uint64_t)p->profile->threads[i].tid);
 	fputc(',', out);
 	put_text(out, "name", thread_name(p, i));
@@ -87,6 +89,43 @@ static void put_thread(FILE *out, const struct page *p, uint32_t i)
 	fputc(',', out);
 	put_number(out, "waited", 100 * s->wanted);
 	fputc('}', out);
+}
+
+static void put_process(FILE *out, const struct roster_process *r)
+{
+	const struct tally_shares *s = &r->tally.shares;
+
+	fputc('{', out);
+	put_count(out, "pid", (uint64_t)r->pid);
+	fputc(',', out);
+	put_count(out, "parent", (uint64_t)r->parent);
+	fputc(',', out);
+	put_text(out, "command", r->command);
+	fputc(',', out);
+	put_text(out, "runtime", r->runtime);
+	fputc(',', out);
+	put_count(out, "threads", r->threads);
+	fputc(',', out);
+	put_number(out, "cpu", 100 * s->cpu);
+	fputc(',', out);
+	put_number(out, "held", 100 * s->held);
+	fputc(',', out);
+	put_number(out, "waited", 100 * s->wanted);
+	fputc(',', out);
+	put_number(out, "gc", 100 * s->gc);
+	fputc('}', out);
+}
+
+static void put_processes(FILE *out, const struct page *p)
+{
+	json_key(out, "processes");
+	fputc('[', out);
+	for (size_t i = 0; i < p->roster.count; i++) {
+		if (i)
+			fputc(',', out);
+		put_process(out, p->roster.list[i]);
+	}
+	fputs("],", out);
 }
 
 static void put_threads(FILE *out, const struct page *p)
@@ -146,6 +185,7 @@ void top_json(FILE *out, struct top *t)
 	fputc(',', out);
 	put_looks(out, p);
 	put_lock(out, p);
+	put_processes(out, p);
 	put_threads(out, p);
 	json_key(out, p->by == SHARES_LINES ? "lines" : "functions");
 	fputc('[', out);

@@ -46,15 +46,18 @@ static void fill(struct page *p)
 	int column = page_place(p)->column;
 
 	for (uint32_t i = 0; i < p->tallies.count; i++)
-		if (p->tallies.threads[i].alive && page_passes(p, name_of(p, i)))
+		if (p->tallies.threads[i].alive && page_passes(p, name_of(p, i)) &&
+		    (!p->process || p->profile->threads[i].pid == p->process))
 			page_push(p, row_of(p, i, column));
 }
 
 void page_threads_head(struct page *p, struct screen *s, int y)
 {
 	const char *lock = p->about.lock;
-	int x = screen_printf(s, y, 0, STYLE_HEAD, "%7s %-*s %-*s %5s", "TID", s->columns < TINY ? 8 : NAME_WIDTH,
-			      "name", STATE_WIDTH, "STATE", "%CPU");
+	int x = p->processes ? screen_printf(s, y, 0, STYLE_HEAD, "%7s ", "PID") : 0;
+
+	x = screen_printf(s, y, x, STYLE_HEAD, "%7s %-*s %-*s %5s", "TID", s->columns < TINY ? 8 : NAME_WIDTH, "name",
+			  STATE_WIDTH, "STATE", "%CPU");
 
 	if (s->columns < NARROW)
 		return;
@@ -87,11 +90,13 @@ void page_threads_row(struct page *p, struct screen *s, int y, uint32_t thread)
 {
 	const struct tally_thread *th = &p->tallies.threads[thread];
 	const struct tally_shares *t = &th->tally.shares;
-	int width = s->columns < TINY ? 8 : NAME_WIDTH, x = 8;
+	int width = s->columns < TINY ? 8 : NAME_WIDTH, x = 0;
 	char label[PAGE_LABEL];
 	frame_id top = top_frame(p, thread);
 
-	screen_printf(s, y, 0, STYLE_PLAIN, "%7d", (int)p->profile->threads[thread].tid);
+	if (p->processes)
+		x = screen_printf(s, y, x, STYLE_PLAIN, "%7d ", (int)p->profile->threads[thread].pid);
+	x = screen_printf(s, y, x, STYLE_PLAIN, "%7d ", (int)p->profile->threads[thread].tid);
 	screen_put(s, y, x, width, STYLE_PLAIN, name_of(p, thread));
 	x += width + 1;
 	screen_put(s, y, x, STATE_WIDTH, style_of(th), th->state);
