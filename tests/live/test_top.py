@@ -355,12 +355,15 @@ def test_a_started_program_does_not_spoil_the_screen_and_gives_its_exit_code(csp
 
 
 NUMBER, TEXT = (int, float), str
-THREAD = {'tid': int, 'name': TEXT, 'state': TEXT, 'cpu': NUMBER, 'held': NUMBER, 'waited': NUMBER}
+THREAD = {'pid': int, 'tid': int, 'name': TEXT, 'state': TEXT, 'cpu': NUMBER, 'held': NUMBER, 'waited': NUMBER}
+PROCESS = {'pid': int, 'parent': int, 'command': TEXT, 'runtime': TEXT, 'threads': int, 'cpu': NUMBER, 'held': NUMBER,
+           'waited': NUMBER, 'gc': NUMBER}
 FUNCTION = {'function': TEXT, 'file': TEXT, 'line': int, 'own': NUMBER, 'total': NUMBER, 'own_seconds': NUMBER,
             'total_seconds': NUMBER}
 SCHEMA = {'clock': TEXT, 'status': TEXT, 'pid': int, 'command': TEXT, 'runtime': TEXT, 'rate': NUMBER, 'failed': NUMBER,
           'late': NUMBER, 'self_cpu': NUMBER, 'samples': int, 'window_looks': int, 'cpu': NUMBER, 'gc': NUMBER,
-          'lock': {'name': TEXT, 'held': NUMBER, 'waited': NUMBER, 'top_holder': TEXT}, 'threads': [THREAD],
+          'lock': {'name': TEXT, 'held': NUMBER, 'waited': NUMBER, 'top_holder': TEXT}, 'processes': [PROCESS],
+          'threads': [THREAD],
           'functions': [FUNCTION]}
 
 
@@ -385,6 +388,7 @@ def test_json_is_one_object_a_delay(waiting, cspy):
     for row in rows:
         check(row, SCHEMA)
         assert row['pid'] == waiting.pid and row['status'] == 'LIVE'
+        assert [p['pid'] for p in row['processes']] == [waiting.pid] and {t['pid'] for t in row['threads']} == {waiting.pid}
         assert {t['name'] for t in row['threads']} == {'MainThread', 'epoll', 'read', 'sleep', 'futex'}
         assert sum(f['own'] for f in row['functions']) <= 100.5
     assert rows[2]['samples'] > rows[1]['samples'] > rows[0]['samples'] > 0
