@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cspy/profile.h"
+#include "balance.h"
 
 /*
  * The paused samples were chosen by a coin thrown before anything was read: their shares are the program's. Samples
@@ -30,23 +30,23 @@ struct leaves {
 	str_id cut;	   /* that of stacks which are cut; 0: there are none */
 };
 
-static str_id leaf_function(const struct profile *p, node_id node)
+static str_id leaf_function(const struct balance *b, const struct profile_node *n)
 {
-	return frames_get(p->frames, p->nodes[node].frame).function;
+	return frames_get(b->frames, n->frame).function;
 }
 
 /* Where no stack of a leaf was kept, its share stays with what was cut. */
-static void sum_first(const struct profile *p, struct leaves *all)
+static void sum_first(const struct balance *b, struct leaves *all)
 {
 	double lost = 0;
 
 	for (size_t i = 0; i < all->count; i++)
 		all->list[i].first = all->list[i].free;
-	for (size_t i = 0; i < p->moved_cap; i++) {
+	for (size_t i = 0; i < b->moved_count; i++) {
 		if (i < all->count && all->list[i].fair + all->list[i].free > 0)
-			all->list[i].first += (double)p->moved[i];
+			all->list[i].first += (double)b->moved[i];
 		else
-			lost += (double)p->moved[i];
+			lost += (double)b->moved[i];
 	}
 	if (all->cut)
 		all->list[all->cut].first += lost;
@@ -56,26 +56,26 @@ static void sum_first(const struct profile *p, struct leaves *all)
 }
 
 /* Functions are told apart by name: bodies of one name share their fate, which is harmless. */
-static struct leaves sum_leaves(const struct profile *p)
+static struct leaves sum_leaves(const struct balance *b)
 {
 	struct leaves all = { .count = 1 };
 
-	for (node_id i = 0; i < p->node_count; i++)
-		if (leaf_function(p, i) >= all.count)
-			all.count = leaf_function(p, i) + 1;
+	for (size_t i = 0; i < b->count; i++)
+		if (leaf_function(b, &b->nodes[i]) >= all.count)
+			all.count = leaf_function(b, &b->nodes[i]) + 1;
 	all.list = xcalloc(all.count, sizeof(*all.list));
-	for (node_id i = 0; i < p->node_count; i++) {
-		const struct profile_node *n = &p->nodes[i];
-		struct leaf *l = &all.list[leaf_function(p, i)];
+	for (size_t i = 0; i < b->count; i++) {
+		const struct profile_node *n = &b->nodes[i];
+		struct leaf *l = &all.list[leaf_function(b, n)];
 
 		l->fair += (double)n->fair;
 		l->free += (double)n->free;
 		all.fair += (double)n->fair;
 		all.free += (double)n->free;
-		if (i && n->free && frames_get(p->frames, n->frame).kind == FRAME_MARK)
-			all.cut = leaf_function(p, i);
+		if (n->frame && n->free && frames_get(b->frames, n->frame).kind == FRAME_MARK)
+			all.cut = leaf_function(b, n);
 	}
-	sum_first(p, &all);
+	sum_first(b, &all);
 	return all;
 }
 
@@ -111,7 +111,7 @@ static void find_due(struct leaves *all)
 
 /* A paused sample counts at least once. Where a leaf is due more than was kept of it, its paused stacks are the ones
  * that say best how that is shared among them. */
-static void find_weights(struct profile *p, struct leaves *all)
+static void find_weights(struct balance *b, struct leaves *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		struct leaf *l = &all->list[i];
@@ -122,21 +122,21 @@ static void find_weights(struct profile *p, struct leaves *all)
 			l->fair_weight = l->free_weight = l->due / kept;
 		else if (l->free > 0)
 			l->free_weight = l->due > l->fair ? (l->due - l->fair) / l->free : 0;
-		if (kept > 0 && i != all->cut && lean > p->stats.lean) {
-			p->stats.lean = lean;
-			p->stats.lean_function = (str_id)i;
+		if (kept > 0 && i != all->cut && lean > b->lean) {
+			b->lean = lean;
+			b->lean_function = (str_id)i;
 		}
 	}
 }
 
 /* Whole numbers that add up: what rounding takes from one node is carried on to the next. */
-static void assign(struct profile *p, const struct leaves *all)
+static void assign(struct balance *b, const struct leaves *all)
 {
 	double carry = 0;
 
-	for (node_id i = 0; i < p->node_count; i++) {
-		struct profile_node *n = &p->nodes[i];
-		const struct leaf *l = &all->list[leaf_function(p, i)];
+	for (size_t i = 0; i < b->count; i++) {
+		struct profile_node *n = &b->nodes[i];
+		const struct leaf *l = &all->list[leaf_function(b, n)];
 		double want = (double)n->fair * l->fair_weight + (double)n->free * l->free_weight + carry;
 
 		if (!n->fair && !n->free)
@@ -148,18 +148,31 @@ static void assign(struct profile *p, const struct leaves *all)
 	}
 }
 
+void balance(struct balance *b)
+{
+	bool unpaused = false;
+
+	b->lean = 0;
+	b->lean_function = 0;
+	for (size_t i = 0; i < b->count; i++) {
+		b->nodes[i].self = b->nodes[i].fair + b->nodes[i].free;
+		unpaused |= b->nodes[i].free > 0;
+	}
+	if (unpaused) {
+		struct leaves all = sum_leaves(b);
+
+		find_due(&all);
+		find_weights(b, &all);
+		assign(b, &all);
+		free(all.list);
+	}
+}
+
 void profile_balance(struct profile *p)
 {
-	struct leaves all = sum_leaves(p);
+	struct balance b = { p->frames, p->nodes, p->node_count, p->moved, p->moved_cap, 0, 0 };
 
-	p->stats.lean = 0;
-	p->stats.lean_function = 0;
-	for (node_id i = 0; i < p->node_count; i++)
-		p->nodes[i].self = p->nodes[i].fair + p->nodes[i].free;
-	if (all.free >= 1) {
-		find_due(&all);
-		find_weights(p, &all);
-		assign(p, &all);
-	}
-	free(all.list);
+	balance(&b);
+	p->stats.lean = b.lean;
+	p->stats.lean_function = b.lean_function;
 }

@@ -78,7 +78,7 @@ uint64_t page_samples(const struct page *p, node_id node)
 
 	if (node >= p->shares.node_count)
 		return 0;
-	return p->since_start ? n->since : n->now;
+	return n->in[p->since_start ? SHARES_SINCE : SHARES_NOW].weight;
 }
 
 double page_percent(uint64_t part, uint64_t whole)

@@ -5,7 +5,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "balance.h"
 #include "shares.h"
+
+enum { NODES_A_SAMPLE = 100 };
 
 /* What makes two frames the same function. */
 struct function_key {
@@ -25,8 +28,14 @@ void shares_free(struct shares *s)
 		free(s->rows[by]);
 		free(s->row_of[by]);
 	}
-	for (size_t i = 0; i < SHARES_SLOTS; i++)
+	for (size_t i = 0; i < SHARES_SLOTS; i++) {
 		free(s->slots[i].list);
+		free(s->slots[i].shifts);
+	}
+	for (int span = 0; span < SHARES_SPANS; span++)
+		free(s->moved.in[span]);
+	free(s->moved.known);
+	free(s->weighed);
 	slots_free(&s->by_key);
 	free(s->nodes);
 }
@@ -99,22 +108,7 @@ bool shares_shown(const struct shares *s, const struct share *row)
 
 /* ---- Counting ---- */
 
-enum when { SINCE = 1, NOW = 2 };
-
-static void count_row(struct share *row, uint64_t samples, bool leaf, int when)
-{
-	if (when & SINCE) {
-		row->total += samples;
-		row->own += leaf ? samples : 0;
-	}
-	if (when & NOW) {
-		row->total_now += samples;
-		row->own_now += leaf ? samples : 0;
-	}
-}
-
-/* To take something away, `samples` is a negative number: arithmetic is modulo 2^64. */
-static void count_stack(struct shares *s, enum shares_by by, node_id node, uint64_t samples, int when)
+static void count_stack(struct shares *s, enum shares_by by, node_id node, uint64_t weight, enum shares_span span)
 {
 	bool leaf = true;
 
@@ -126,45 +120,141 @@ static void count_stack(struct shares *s, enum shares_by by, node_id node, uint6
 		if (i == SHARES_NONE || !shares_shown(s, &s->rows[by][i]))
 			continue;
 		row = &s->rows[by][i];
-		if (row->walk != s->walk)
-			count_row(row, samples, leaf, when);
+		if (row->walk != s->walk) {
+			*(span == SHARES_NOW ? &row->total_now : &row->total) += weight;
+			*(span == SHARES_NOW ? &row->own_now : &row->own) += leaf ? weight : 0;
+		}
 		row->walk = s->walk;
 		leaf = false;
 	}
 }
 
-static void count_both(struct shares *s, node_id node, uint64_t samples, int when)
+static void clear_rows(struct shares *s, enum shares_span span)
 {
-	count_stack(s, SHARES_FUNCTIONS, node, samples, when);
-	count_stack(s, SHARES_LINES, node, samples, when);
+	for (int by = 0; by < SHARES_TABLES; by++) {
+		for (size_t i = 0; i < s->count[by]; i++) {
+			struct share *row = &s->rows[by][i];
+
+			*(span == SHARES_NOW ? &row->total_now : &row->total) = 0;
+			*(span == SHARES_NOW ? &row->own_now : &row->own) = 0;
+		}
+	}
 }
+
+/* Nodes that have samples in this span, in the order of the profile: s->weighed. */
+static size_t collect(struct shares *s, enum shares_span span)
+{
+	size_t n = 0;
+
+	for (node_id i = 0; i < s->node_count; i++) {
+		const struct shares_counts *c = &s->nodes[i].in[span];
+
+		if (!c->fair && !c->free)
+			continue;
+		xgrow(&s->weighed, &s->weighed_cap, n + 1, sizeof(*s->weighed));
+		s->weighed[n++] = (struct profile_node){
+			.parent = i, /* its own id here */
+			.frame = s->profile->nodes[i].frame,
+			.fair = c->fair,
+			.free = c->free,
+		};
+	}
+	return n;
+}
+
+/* By the rule of a whole recording, applied to what this span holds. */
+static void weigh(struct shares *s, enum shares_span span)
+{
+	size_t count = collect(s, span);
+	struct balance b = {
+		.frames = s->profile->frames,
+		.nodes = s->weighed,
+		.count = count,
+		.moved = s->moved.in[span],
+		.moved_count = s->moved.count,
+	};
+
+	balance(&b);
+	clear_rows(s, span);
+	for (size_t i = 0; i < count; i++) {
+		node_id node = b.nodes[i].parent;
+
+		s->nodes[node].in[span].weight = b.nodes[i].self;
+		count_stack(s, SHARES_FUNCTIONS, node, b.nodes[i].self, span);
+		count_stack(s, SHARES_LINES, node, b.nodes[i].self, span);
+	}
+	if (span == SHARES_SINCE) {
+		s->told = count;
+		s->untold = 0;
+	}
+}
+
+void shares_rebuild(struct shares *s)
+{
+	weigh(s, SHARES_SINCE);
+	weigh(s, SHARES_NOW);
+}
+
+/* ---- What the window holds ---- */
 
 static void forget_first(struct shares *s)
 {
 	struct shares_slot *slot = &s->slots[s->first];
 
 	for (size_t i = 0; i < slot->count; i++) {
-		uint64_t samples = slot->list[i].samples;
+		struct shares_counts *now = &s->nodes[slot->list[i].node].in[SHARES_NOW];
 
-		s->nodes[slot->list[i].node].now -= samples;
-		count_both(s, slot->list[i].node, 0 - samples, NOW);
+		now->fair -= slot->list[i].fair;
+		now->free -= slot->list[i].free;
+		now->weight = 0; /* until it is weighed, if anything is left of it */
 	}
+	for (size_t i = 0; i < slot->shift_count; i++)
+		s->moved.in[SHARES_NOW][slot->shifts[i].function] -= slot->shifts[i].moved;
 	s->looks_now -= slot->looks;
-	slot->count = 0;
+	slot->count = slot->shift_count = 0;
 	s->first = (s->first + 1) % SHARES_SLOTS;
 	s->used--;
 }
 
-static void take_in(struct shares *s, struct shares_slot *slot, node_id node, uint64_t samples)
+static void take_node(struct shares *s, struct shares_slot *slot, node_id node)
 {
+	const struct profile_node *p = &s->profile->nodes[node];
 	struct shares_node *n = &s->nodes[node];
+	uint64_t fair = p->fair - n->fair, unpaused = p->free - n->free;
 
-	n->known += samples;
-	n->since += samples;
-	n->now += samples;
-	count_both(s, node, samples, SINCE | NOW);
+	if (!fair && !unpaused)
+		return;
+	n->fair = p->fair;
+	n->free = p->free;
+	for (int span = 0; span < SHARES_SPANS; span++) {
+		n->in[span].fair += fair;
+		n->in[span].free += unpaused;
+	}
+	s->untold += fair + unpaused;
 	xgrow(&slot->list, &slot->cap, slot->count + 1, sizeof(*slot->list));
-	slot->list[slot->count++] = (struct shares_delta){ node, (uint32_t)samples };
+	slot->list[slot->count++] = (struct shares_delta){ node, (uint32_t)fair, (uint32_t)unpaused };
+}
+
+static void take_moved(struct shares *s, struct shares_slot *slot)
+{
+	const struct profile *p = s->profile;
+	struct shares_moved *m = &s->moved;
+
+	xgrow(&m->known, &m->known_cap, p->moved_cap, sizeof(*m->known));
+	for (int span = 0; span < SHARES_SPANS; span++)
+		xgrow(&m->in[span], &m->cap[span], p->moved_cap, sizeof(*m->known));
+	m->count = p->moved_cap;
+	for (str_id i = 0; i < p->moved_cap; i++) {
+		int64_t moved = p->moved[i] - m->known[i];
+
+		if (!moved)
+			continue;
+		m->known[i] = p->moved[i];
+		m->in[SHARES_SINCE][i] += moved;
+		m->in[SHARES_NOW][i] += moved;
+		xgrow(&slot->shifts, &slot->shift_cap, slot->shift_count + 1, sizeof(*slot->shifts));
+		slot->shifts[slot->shift_count++] = (struct shares_shift){ i, moved };
+	}
 }
 
 void shares_update(struct shares *s, uint64_t now_ns)
@@ -183,42 +273,26 @@ void shares_update(struct shares *s, uint64_t now_ns)
 	s->ticks = p->stats.ticks;
 	s->looks += slot->looks;
 	s->looks_now += slot->looks;
-	for (node_id i = 0; i < p->node_count; i++) {
-		uint64_t samples = p->nodes[i].fair + p->nodes[i].free - s->nodes[i].known;
-
-		if (samples)
-			take_in(s, slot, i, samples);
-	}
-}
-
-static void clear_rows(struct shares *s)
-{
-	for (int by = 0; by < SHARES_TABLES; by++)
-		for (size_t i = 0; i < s->count[by]; i++)
-			s->rows[by][i].own = s->rows[by][i].total = s->rows[by][i].own_now = s->rows[by][i].total_now =
-				0;
+	for (node_id i = 0; i < s->node_count; i++)
+		take_node(s, slot, i);
+	take_moved(s, slot);
+	weigh(s, SHARES_NOW);
+	/* What is counted anew since the start only grows: each new sample pays for some nodes. */
+	if (s->untold * NODES_A_SAMPLE >= s->told)
+		weigh(s, SHARES_SINCE);
 }
 
 void shares_reset(struct shares *s)
 {
+	struct shares_moved *m = &s->moved;
+
+	shares_update(s, 0); /* what came since the last update counts no more, either */
 	while (s->used)
 		forget_first(s);
-	clear_rows(s);
-	for (size_t i = 0; i < s->node_count; i++) {
-		s->nodes[i].known = s->profile->nodes[i].fair + s->profile->nodes[i].free;
-		s->nodes[i].since = 0;
-	}
-	s->ticks = s->profile->stats.ticks;
+	for (node_id i = 0; i < s->node_count; i++)
+		s->nodes[i].in[SHARES_SINCE] = (struct shares_counts){ 0 };
+	for (size_t i = 0; i < m->count; i++)
+		m->in[SHARES_SINCE][i] = 0;
 	s->looks = 0;
-}
-
-void shares_rebuild(struct shares *s)
-{
-	clear_rows(s);
-	for (node_id i = 0; i < s->node_count; i++) {
-		if (s->nodes[i].since)
-			count_both(s, i, s->nodes[i].since, SINCE);
-		if (s->nodes[i].now)
-			count_both(s, i, s->nodes[i].now, NOW);
-	}
+	shares_rebuild(s);
 }

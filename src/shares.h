@@ -21,10 +21,22 @@ struct share {
 	uint64_t walk;		     /* private: the stack that it was counted for last */
 };
 
+/* Samples of one node: taken paused, read while the target ran, and what both weigh (balance.h). */
+struct shares_counts {
+	uint64_t fair, free, weight;
+};
+
+enum shares_span { SHARES_SINCE, SHARES_NOW, SHARES_SPANS }; /* the start, the window */
+
 struct shares_node {
-	uint64_t known; /* samples when looked at last */
-	uint64_t since; /* of them, since the start */
-	uint64_t now;	/* of them, in the window */
+	uint64_t fair, free; /* samples when looked at last */
+	struct shares_counts in[SHARES_SPANS];
+};
+
+/* How often a function was not kept as the leaf that it was at first (profile.h), by its name. */
+struct shares_moved {
+	int64_t *known, *in[SHARES_SPANS];
+	size_t known_cap, cap[SHARES_SPANS], count;
 };
 
 /* What one update brought. */
@@ -32,9 +44,13 @@ struct shares_slot {
 	uint64_t end_ns, looks;
 	struct shares_delta {
 		node_id node;
-		uint32_t samples;
+		uint32_t fair, free;
 	} * list;
-	size_t count, cap;
+	struct shares_shift {
+		str_id function;
+		int64_t moved;
+	} * shifts;
+	size_t count, cap, shift_count, shift_cap;
 };
 
 struct shares {
@@ -49,6 +65,11 @@ struct shares {
 	struct slots by_key; /* functions */
 	struct shares_node *nodes;
 	size_t node_count, node_cap;
+	struct shares_moved moved;
+	uint64_t untold; /* samples taken in that the rows since the start have not been counted anew for */
+	size_t told;	 /* nodes that they were counted of then */
+	struct profile_node *weighed; /* room for those that are weighed */
+	size_t weighed_cap;
 	struct shares_slot slots[SHARES_SLOTS]; /* a ring */
 	size_t first, used;
 	uint64_t ticks;		   /* looks when updated last */

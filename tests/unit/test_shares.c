@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "shares.h"
@@ -180,6 +181,86 @@ static void hidden_native_frames_give_their_time_to_the_caller(void **state)
 	assert_int_equal(row(f, SHARES_FUNCTIONS, f->native)->own, 6);
 }
 
+static node_id node_of(struct fixture *f, frame_id frame)
+{
+	return profile_child(f->p, 0, frame);
+}
+
+static void what_reading_without_pauses_missed_is_weighed_in_each_span(void **state)
+{
+	struct fixture *f = *state;
+
+	profile_add(f->p, node_of(f, f->main1), true, 100);
+	profile_add(f->p, node_of(f, f->work), true, 300);
+	shares_update(&f->s, SECOND);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 300, 300);
+	profile_add(f->p, node_of(f, f->main1), true, 100);
+	profile_add(f->p, node_of(f, f->work), true, 100);
+	profile_add(f->p, node_of(f, f->main1), false, 600);
+	profile_add(f->p, node_of(f, f->work), false, 200);
+	shares_update(&f->s, 11 * SECOND);
+	/* In the window: half of each; since the start 200 to 400. */
+	assert_row(row(f, SHARES_FUNCTIONS, f->main1), 500, 500);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 500, 500);
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->main1)->own, 466 + 1); /* 1400 / 3, rounded */
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->work)->own, 933);
+	shares_update(&f->s, 30 * SECOND);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 0, 0);
+}
+
+static void what_moved_is_let_go_with_the_window(void **state)
+{
+	struct fixture *f = *state;
+	node_id main1 = node_of(f, f->main1), work = node_of(f, f->work);
+	str_id name = frames_get(f->p->frames, f->work).function;
+
+	profile_add(f->p, main1, false, 60);
+	profile_add(f->p, work, false, 40);
+	for (int i = 0; i < 20; i++)
+		profile_moved(f->p, name, main1);
+	shares_update(&f->s, SECOND);
+	assert_row(row(f, SHARES_FUNCTIONS, f->main1), 40, 40);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 60, 60);
+	profile_add(f->p, main1, false, 60);
+	profile_add(f->p, work, false, 40);
+	shares_update(&f->s, 11 * SECOND);
+	assert_row(row(f, SHARES_FUNCTIONS, f->main1), 60, 60);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 40, 40);
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->work)->own, 100);
+	profile_add(f->p, main1, false, 60);
+	for (int i = 0; i < 20; i++)
+		profile_moved(f->p, name, main1);
+	shares_reset(&f->s);
+	profile_add(f->p, main1, false, 6);
+	profile_add(f->p, work, false, 4);
+	shares_update(&f->s, 12 * SECOND);
+	assert_row(row(f, SHARES_FUNCTIONS, f->work), 4, 4);
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->main1)->own, 6);
+}
+
+static void rows_since_the_start_are_never_far_behind(void **state)
+{
+	struct fixture *f = *state;
+	node_id root = node_of(f, f->main1);
+
+	for (int i = 0; i < 5000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		profile_add(f->p, profile_child(f->p, root, frame(f->p, name, 1, 1, FRAME_PYTHON)), true, 1);
+	}
+	shares_update(&f->s, SECOND);
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->main1)->total, 5000);
+	for (int i = 0; i < 60; i++) {
+		profile_add(f->p, root, true, 1);
+		shares_update(&f->s, 2 * SECOND);
+		assert_int_equal(row(f, SHARES_FUNCTIONS, f->main1)->total_now, 5001 + i);
+	}
+	assert_true(row(f, SHARES_FUNCTIONS, f->main1)->total > 5000);
+	shares_rebuild(&f->s);
+	assert_int_equal(row(f, SHARES_FUNCTIONS, f->main1)->total, 5060);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -189,6 +270,9 @@ int main(void)
 		TEST(what_is_older_than_the_window_is_let_go),
 		TEST(many_updates_in_a_window_shorten_it_and_lose_nothing),
 		TEST(a_reset_begins_anew),
+		TEST(what_reading_without_pauses_missed_is_weighed_in_each_span),
+		TEST(what_moved_is_let_go_with_the_window),
+		TEST(rows_since_the_start_are_never_far_behind),
 		TEST(hidden_native_frames_give_their_time_to_the_caller),
 	};
 
