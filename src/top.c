@@ -13,7 +13,7 @@
 
 static const uint64_t SECOND_NS = 1000000000, ASK_NS = 100000000, WINDOW_NS = 10000000000;
 /* The first updates come early, so that there is something to see. */
-static const uint64_t EARLY_NS[] = { 100000000, 200000000, 400000000 };
+static const uint64_t EARLY_NS[] = { 50000000, 150000000, 400000000 };
 
 static struct recorder_options recorder_options(const struct top *t)
 {

@@ -102,6 +102,28 @@ def test_every_function_of_node_has_its_name_line_and_share(cspy, target, maps, 
     assert cli.is_alive(t)
 
 
+@pytest.mark.parametrize('node', runtimes.nodes()[-1:], ids=lambda node: node.name)
+def test_the_live_view_has_the_names_lines_and_shares_that_a_recording_has(cspy, target, maps, node):
+    t, truth = start_node(target, maps, node, flags_for(node, 'all'))
+    p = cli.begin(cspy, 'top', '--json', '--delay', '0.5', '--max-pause', '50%', '-r', '500', '-p', t.pid)
+    try:
+        table = {'samples': 0}
+        while table['samples'] < 250:  # a busy machine gives few of them
+            table = json.loads(p.stdout.readline())
+    finally:
+        p.terminate()
+        cli.end(p)
+    shown = {f['function']: f for f in table['functions']}
+    total = sum(f['own'] for f in table['functions'])
+    for entry in truth:
+        f, wanted = shown[entry['name']], 1 / len(truth)
+        assert f['file'].endswith('/functions.js') and f['line'] == entry['line'], f
+        limit = 0.03 + 4 * math.sqrt(wanted * (1 - wanted) / table['samples'])
+        assert abs(f['own'] / total - wanted) < limit, (f, total, table['samples'])
+    assert any(row['name'].startswith('node') and row['state'] == 'run' for row in table['threads'])
+    assert cli.is_alive(t)
+
+
 def helper(cspy, name):
     """A program that the build puts beside the cspy under test."""
     return os.path.join(os.path.dirname(cspy), 'tests', 'live', name)
