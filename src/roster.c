@@ -32,7 +32,7 @@ struct roster_process *roster_meet(struct roster *r, pid_t pid, bool *fresh)
 			p = r->list[i];
 	*fresh = !p;
 	if (!p) {
-		xgrow(&r->list, &r->cap, r->count + 1, sizeof(*r->list));
+		xgrow(&r->list, &r->cap, r->count + 1, sizeof(struct roster_process *));
 		p = r->list[r->count++] = xcalloc(1, sizeof(*p));
 		p->pid = pid;
 		p->depth = 1; /* until it is placed */
@@ -61,7 +61,7 @@ static void sort_and_drop(struct roster *r)
 	}
 	r->count = kept;
 	if (kept)
-		qsort(r->list, kept, sizeof(*r->list), by_pid);
+		qsort(r->list, kept, sizeof(struct roster_process *), by_pid);
 }
 
 /* Index in the list, which is sorted by id. */
