@@ -122,7 +122,8 @@ void top_update(struct top *t)
 		t->active_ns += now - t->updated_ns;
 	if (s->ticks != t->ticks)
 		t->profile->interval_ns = t->active_ns / s->ticks;
-	if (s->ticks != t->ticks || (t->o.subprocesses && !t->ended)) {
+	/* Without looks nothing changes; but a tree of processes may never have one. */
+	if (s->ticks != t->ticks || (t->o.subprocesses && !s->ticks)) {
 		top_meet(t);
 		top_read_cpu(t);
 		page_update(&t->page, now);
