@@ -1,5 +1,5 @@
-/* budget.h - which samples may pause the target, and how many there may be: so that it loses no more than a share of its
- * time, and cspy takes no more than a share of a core. */
+/* budget.h - which samples may pause the target, and how many there may be: so that it loses no more than a share of
+ * its time, and cspy takes no more than a share of a core. */
 #ifndef CSPY_BUDGET_H
 #define CSPY_BUDGET_H
 

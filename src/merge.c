@@ -184,8 +184,8 @@ static size_t without_start(const struct join *j)
 	return n > 0 && kind_of(j->m, j->t, &j->native[n - 1]) == KIND_OTHER ? n - 1 : n;
 }
 
-/* musl says nothing of its frames: a way that is lost in it is one to the start of the program or thread. Were it not, as
- * in a function that calls back, the loop's calls would be too few. */
+/* musl says nothing of its frames: a way that is lost in it is one to the start of the program or thread. Were it not,
+ * as in a function that calls back, the loop's calls would be too few. */
 static bool ends_in_libc(const struct join *j)
 {
 	return j->natives && kind_of(j->m, j->t, &j->native[j->natives - 1]) == KIND_LIBC;

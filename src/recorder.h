@@ -48,8 +48,8 @@ struct recorder {
 	uint64_t cpu_ns;     /* own CPU time at that moment */
 	struct own_budget own;
 	double held_back, held_back_own; /* see profile_stats; the second is part of the first */
-	bool interrupted; /* typed at the terminal; the child got it, too */
-	bool paused;	  /* nothing is looked at */
+	bool interrupted;		 /* typed at the terminal; the child got it, too */
+	bool paused;			 /* nothing is looked at */
 	enum recorder_end end;
 };
 

@@ -46,7 +46,8 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 	fputc('\n', out);
 	if (s->held_back)
 		fprintf(out, "cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold %s%s%s\n",
-			stats_rate(s), s->rate_wanted, s->held_back_own ? "cspy's own CPU time within --max-overhead" : "",
+			stats_rate(s), s->rate_wanted,
+			s->held_back_own ? "cspy's own CPU time within --max-overhead" : "",
 			s->held_back_own && loss ? ", and " : "",
 			!loss	    ? ""
 			: s->native ? "the target's loss within --max-pause"

@@ -47,8 +47,8 @@ bool cpy_threads_current(const struct cpy *c)
 
 /*
  * Up to 3.10 a thread state knows its pthread_t only: the address of the C library's struct, which holds the OS id
- * somewhere. Where, is learnt from the main thread, whose id is the process's. Later ones note the OS id, which is their
- * parent's after a fork that Python was not told of, as uWSGI's.
+ * somewhere. Where, is learnt from the main thread, whose id is the process's. Later ones note the OS id, which is
+ * their parent's after a fork that Python was not told of, as uWSGI's.
  */
 static pid_t tid_of_pthread(struct cpy *c, struct target *t, uint64_t ident)
 {

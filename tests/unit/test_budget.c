@@ -201,7 +201,8 @@ static void looks_at_a_running_target_are_bounded_too(void **state)
 	assert_in_range(budget_min_interval(&b), 4000000, 7000000);
 }
 
-/* A recording of `seconds`, wanted every interval_ns, whose looks take cost_ns(seconds passed) of cspy's own CPU time. */
+/* A recording of `seconds`, wanted every interval_ns, whose looks take cost_ns(seconds passed) of cspy's own CPU time.
+ */
 static struct played play_own(double share, uint64_t interval_ns, double seconds, uint64_t (*cost_ns)(double))
 {
 	uint64_t now = START_NS, end = START_NS + (uint64_t)(seconds * 1e9), cpu = 77;
