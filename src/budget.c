@@ -1,4 +1,4 @@
-/* budget.c - which samples may pause the target. */
+/* budget.c - which samples may pause the target, and how many there may be. */
 #include "budget.h"
 #include "random.h"
 
@@ -10,6 +10,8 @@ static const double FIRST_GUESS_NS = 30000;
 static const double READ_NS = 2500;
 /* May be overdrawn by this much, so that a few long pauses at the start do not end pausing for seconds. */
 static const double CREDIT_NS = 5e6;
+/* A debt is paid off over so many looks: an interval that followed every single look would follow the target. */
+static const double PAY_LOOKS = 8;
 
 void budget_init(struct budget *b, enum pause_mode mode, double share, uint64_t now_ns)
 {
@@ -58,4 +60,22 @@ uint64_t budget_min_interval(const struct budget *b)
 		return b->share > 0 ? (uint64_t)((b->cost_ns + AFTERWARDS_NS) / b->share) : 0;
 	/* Half as much again as the pauses may take: 2,000 looks a second at 1 %. */
 	return b->mode == PAUSE_BUDGET && b->share > 0 ? (uint64_t)(READ_NS / (b->share / 2)) : 0;
+}
+
+void own_budget_init(struct own_budget *b, double share, uint64_t now_ns, uint64_t cpu_ns)
+{
+	*b = (struct own_budget){ share, 0, now_ns, cpu_ns };
+}
+
+uint64_t own_budget_min_interval(struct own_budget *b, uint64_t now_ns, uint64_t cpu_ns)
+{
+	if (b->share <= 0)
+		return 0;
+	b->debt_ns += (double)(cpu_ns - b->last_cpu_ns) - b->share * (double)(now_ns - b->last_ns);
+	/* What is saved in quiet times is not for others, or the share would not hold in them. */
+	if (b->debt_ns < 0)
+		b->debt_ns = 0;
+	b->last_ns = now_ns;
+	b->last_cpu_ns = cpu_ns;
+	return (uint64_t)(b->debt_ns / b->share / PAY_LOOKS);
 }

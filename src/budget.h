@@ -1,4 +1,5 @@
-/* budget.h - which samples may pause the target, so that it loses no more than a share of its time. */
+/* budget.h - which samples may pause the target, and how many there may be: so that it loses no more than a share of
+ * its time, and cspy takes no more than a share of a core. */
 #ifndef CSPY_BUDGET_H
 #define CSPY_BUDGET_H
 
@@ -22,5 +23,16 @@ void budget_spent(struct budget *b, uint64_t held_ns);
 /* Looks that read a running target cost it something as well, and PAUSE_EACH stops it every time: no more often than
  * this. 0: as often as wanted. */
 uint64_t budget_min_interval(const struct budget *b);
+
+/* cspy's own CPU time: what was taken beyond its share is a debt, which longer intervals pay off. */
+struct own_budget {
+	double share; /* of one core; 0: any */
+	double debt_ns;
+	uint64_t last_ns, last_cpu_ns;
+};
+
+void own_budget_init(struct own_budget *b, double share, uint64_t now_ns, uint64_t cpu_ns);
+/* After a look: how long to wait at least until the next one. 0: as short as wanted. */
+uint64_t own_budget_min_interval(struct own_budget *b, uint64_t now_ns, uint64_t cpu_ns);
 
 #endif

@@ -51,6 +51,11 @@ static void print_json(const struct diagnosis *d)
 	put("build_id", d->build_id);
 	putchar(',');
 	put("layout", d->layout);
+	fputs(",\"unwind\":{", stdout);
+	put("executable", d->rows_exe ? d->rows_exe : "none");
+	putchar(',');
+	put("runtime", d->rows_runtime ? d->rows_runtime : "none");
+	putchar('}');
 	fputs(",\"findings\":[", stdout);
 	for (size_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->list[i];

@@ -147,18 +147,20 @@ static void draw_progress(struct record *r)
 	const struct recorder *rec = &r->recorder;
 	const struct watch *w = recorder_watched(rec);
 	double seconds = (double)recorder_elapsed(rec) * 1e-9;
-	char text[256], more[64] = "";
+	char text[256], more[64] = "", held[64] = "";
 
 	if (r->o.subprocesses)
 		snprintf(more, sizeof(more), " and %zu children", rec->children.count);
+	if (rec->held_back >= 1)
+		snprintf(held, sizeof(held), ", the rate kept at %.3g a second", (double)s->ticks / seconds);
 	if (!w)
 		snprintf(text, sizeof(text), "cspy: waiting for the interpreter of process %d%s", (int)rec->root.pid,
 			 more);
 	else
 		snprintf(text, sizeof(text),
-			 "cspy: process %d%s, %s %s: %.0f s, %llu samples, %llu failed; Ctrl-C writes %s",
+			 "cspy: process %d%s, %s %s: %.0f s, %llu samples, %llu failed%s; Ctrl-C writes %s",
 			 (int)rec->root.pid, more, w->about.name, w->about.version, seconds,
-			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), r->path);
+			 (unsigned long long)s->samples, (unsigned long long)stats_failed(s), held, r->path);
 	progress_draw(&r->progress, text);
 }
 
@@ -370,6 +372,7 @@ static struct recorder_options recorder_options(const struct record *r)
 			     .function_only = o->function,
 			     .depth = o->depth },
 		.rate = o->rate,
+		.max_overhead = o->max_overhead,
 		.duration_ns = o->duration_ns,
 		.launched = r->child != 0,
 		.subprocesses = o->subprocesses,

@@ -40,6 +40,8 @@ static const struct option_row rows[] = {
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read: one object on a line for each table" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "How to read" },
 	{ "max-pause", 0, OPTION_SHARE, AT(max_pause), "SHARE", "of the target's time, for pauses; default: 1%" },
+	{ "max-overhead", 0, OPTION_SHARE, AT(max_overhead), "SHARE",
+	  "of a core, for cspy itself; may lower the rate" },
 	{ "blocking", 0, OPTION_FLAG, AT(blocking), NULL, "pause the target for every sample" },
 	{ "nonblocking", 0, OPTION_FLAG, AT(nonblocking), NULL, "never pause the target" },
 	{ "depth", 0, OPTION_COUNT, AT(depth), "N", "frames kept of a stack, from the leaf; default: 4096" },

@@ -2,12 +2,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "container.h"
 #include "doctor.h"
 #include "dump.h"
 #include "runtimes.h"
+#include "unwind_cfi.h"
 #include "users.h"
 
 static struct finding *find(struct diagnosis *d, const char *name, enum verdict v, const char *fmt, ...)
@@ -80,24 +82,80 @@ static void check_place(struct diagnosis *d, struct target *t)
 	container_of_process(t->proc, text, sizeof(text));
 	if (*text)
 		find(d, "container", VERDICT_GOOD, "%s", text);
-	target_exe(t, text, sizeof(text));
-	find(d, "executable", VERDICT_GOOD, "%s", text);
 }
 
 /* ---- What cspy has to find in it ---- */
 
-static void read_build_id(struct diagnosis *d, struct target *t, const struct mapping *at)
+/* NULL: it can't be read. */
+static struct image *open_image(struct target *t, const struct mapping *at)
 {
-	struct image *img = NULL;
-	const void *bytes;
-	size_t len;
+	struct image *img;
 	int fd;
 
-	if (failed(target_open_mapping(t, at, &fd)) || failed(image_open(fd, at->path, &img)))
+	if (!at || failed(target_open_mapping(t, at, &fd)) || failed(image_open(fd, at->path, &img)))
+		return NULL;
+	return img;
+}
+
+static void read_build_id(struct diagnosis *d, struct image *img)
+{
+	const void *bytes;
+	size_t len;
+
+	if (!image_build_id(img, &bytes, &len))
 		return;
-	if (image_build_id(img, &bytes, &len))
-		for (size_t i = 0; i < len && 2 * i + 2 < sizeof(d->build_id); i++)
-			snprintf(d->build_id + 2 * i, 3, "%02x", ((const unsigned char *)bytes)[i]);
+	for (size_t i = 0; i < len && 2 * i + 2 < sizeof(d->build_id); i++)
+		snprintf(d->build_id + 2 * i, 3, "%02x", ((const unsigned char *)bytes)[i]);
+}
+
+static const char *rows_of(struct image *img)
+{
+	struct cfi *cfi = cfi_new(img);
+	const char *ret = cfi_source(cfi);
+
+	cfi_free(cfi);
+	return ret;
+}
+
+static const struct mapping *executable(struct target *t)
+{
+	struct stat st;
+
+	if (fstatat(t->proc, "exe", &st, 0) != 0)
+		return NULL;
+	for (size_t i = 0; i < t->maps.count; i++)
+		if (t->maps.list[i].inode == st.st_ino)
+			return &t->maps.list[i];
+	return NULL;
+}
+
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return b && a->inode == b->inode && a->dev == b->dev;
+}
+
+/* What -n goes by in this file. */
+static void find_rows(struct diagnosis *d, const char *name, const struct image *img, const char *rows)
+{
+	struct finding *f = find(d, name, rows ? VERDICT_GOOD : VERDICT_NOTE, "%s",
+				 rows  ? rows
+				 : img ? "none: native frames (-n) are found by frame pointers"
+				       : "its file can't be read");
+
+	if (img && !rows)
+		snprintf(f->hint, sizeof(f->hint), "build it with -fno-omit-frame-pointer, or keep its .eh_frame");
+}
+
+static void check_executable(struct diagnosis *d, struct target *t)
+{
+	struct image *img = open_image(t, executable(t));
+	char text[256];
+
+	target_exe(t, text, sizeof(text));
+	find(d, "executable", VERDICT_GOOD, "%s", text);
+	if (img)
+		d->rows_exe = rows_of(img);
+	find_rows(d, "unwind rows", img, d->rows_exe);
 	image_close(img);
 }
 
@@ -105,6 +163,7 @@ static bool check_runtime(struct diagnosis *d, struct target *t, const struct ad
 {
 	const struct runtime_ops *ops;
 	const struct mapping *file;
+	struct image *img;
 	raddr_t at;
 	char why[256] = "";
 	void *instance;
@@ -122,12 +181,18 @@ static bool check_runtime(struct diagnosis *d, struct target *t, const struct ad
 	d->about.layout = NULL; /* the instance's */
 	ops->detach(instance);
 	file = maps_find(&t->maps, at);
-	if (file)
-		read_build_id(d, t, file);
+	img = open_image(t, file);
+	if (img) {
+		read_build_id(d, img);
+		d->rows_runtime = rows_of(img);
+	}
 	find(d, "runtime", VERDICT_GOOD, "%s %s%s%s, in %s", d->about.name, d->about.version,
 	     *d->about.flavour ? ", " : "", d->about.flavour, file ? file->path : "?");
 	find(d, "build id", VERDICT_GOOD, "%s", *d->build_id ? d->build_id : "none");
 	find(d, "layout", VERDICT_GOOD, "%s", d->layout);
+	if (file && !is_same_file(file, executable(t)))
+		find_rows(d, "its unwind rows", img, d->rows_runtime);
+	image_close(img);
 	return true;
 }
 
@@ -195,6 +260,7 @@ void doctor_examine(pid_t pid, struct diagnosis *ret)
 	facts.readable = true;
 	find(ret, "memory", VERDICT_GOOD, "can be read, by %s", t->memory->ops->name);
 	check_place(ret, t);
+	check_executable(ret, t);
 	if (check_runtime(ret, t, &facts)) {
 		check_perf_map(ret, t);
 		check_sample(ret, t, &facts);

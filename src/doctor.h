@@ -24,9 +24,11 @@ struct diagnosis {
 	pid_t pid;
 	struct finding list[FINDINGS_MAX];
 	size_t count;
-	struct rt_about about;	  /* .name is "" when no runtime was attached */
-	char layout[96];	  /* where the offsets came from */
-	char build_id[64];	  /* of the file that the runtime was found in; "": none */
+	struct rt_about about; /* .name is "" when no runtime was attached */
+	char layout[96];       /* where the offsets came from */
+	char build_id[64];     /* of the file that the runtime was found in; "": none */
+	/* Where unwind rows come from, of the executable and of that file; NULL: there are none, or no such file. */
+	const char *rows_exe, *rows_runtime;
 	enum exit_code exit_code; /* EXIT_OK: it can be profiled */
 };
 

@@ -16,7 +16,7 @@ enum kind {
 	KIND_LIBC,  /* the C library's: tells nothing where it starts a program or a thread */
 };
 
-static const char *const c_libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-linux*", NULL };
+static const char *const c_libraries[] = { "libc.so*", "libc-*", "libpthread*", "ld-linux*", "ld-musl*", NULL };
 
 struct err merger_init(struct merger *m, struct target *t, const char *const *loops, struct strings *strings,
 		       size_t depth)
@@ -184,6 +184,13 @@ static size_t without_start(const struct join *j)
 	return n > 0 && kind_of(j->m, j->t, &j->native[n - 1]) == KIND_OTHER ? n - 1 : n;
 }
 
+/* musl says nothing of its frames: a way that is lost in it is one to the start of the program or thread. Were it not,
+ * as in a function that calls back, the loop's calls would be too few. */
+static bool ends_in_libc(const struct join *j)
+{
+	return j->natives && kind_of(j->m, j->t, &j->native[j->natives - 1]) == KIND_LIBC;
+}
+
 static void find_loop(const struct join *j, size_t groups)
 {
 	struct merger *m = j->m;
@@ -255,7 +262,7 @@ static bool join(struct merger *m, struct target *t, const struct raw_stacks *st
 	struct join j = { m, t, &m->natives.frames[native->first], &stacks->frames[s->first], native->count, s->count };
 	size_t loops, groups = count_groups(&j);
 
-	if (native->lost || native->deep || s->deep)
+	if ((native->lost && !ends_in_libc(&j)) || native->deep || s->deep)
 		return false;
 	j.natives = without_start(&j);
 	loops = count_loops(&j);

@@ -30,6 +30,8 @@ const struct option_row record_rows[] = {
 	{ "stats", 0, OPTION_STRING, AT(stats), "FILE", "how the recording went, as JSON" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "How to read" },
 	{ "max-pause", 0, OPTION_SHARE, AT(max_pause), "SHARE", "of the target's time, for pauses; default: 1%" },
+	{ "max-overhead", 0, OPTION_SHARE, AT(max_overhead), "SHARE",
+	  "of a core, for cspy itself; may lower the rate" },
 	{ "blocking", 0, OPTION_FLAG, AT(blocking), NULL, "pause the target for every sample" },
 	{ "nonblocking", 0, OPTION_FLAG, AT(nonblocking), NULL, "never pause the target" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "Else" },

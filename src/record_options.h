@@ -11,7 +11,7 @@ struct record_options {
 	char **argv; /* NULL-terminated */
 	const struct sink_ops *sink;
 	const char *output, *format, *stats, *title;
-	double rate, max_pause;
+	double rate, max_pause, max_overhead;
 	uint64_t duration_ns;
 	size_t depth;
 	bool native, subprocesses, threads, idle, gil, function, no_lines, full_filenames;

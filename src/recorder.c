@@ -15,6 +15,7 @@ static void begun(struct recorder *r)
 	if (!r->started_ns) {
 		r->started_ns = now;
 		r->cpu_ns = clock_own_cpu();
+		own_budget_init(&r->own, r->options.max_overhead, now, r->cpu_ns);
 		if (r->options.duration_ns && r->end_ns == UINT64_MAX)
 			r->end_ns = now + r->options.duration_ns;
 	}
@@ -103,6 +104,7 @@ static void fill_stats(struct recorder *r)
 	s->cpu_ns = clock_own_cpu() - r->cpu_ns;
 	s->rate_wanted = r->options.rate;
 	s->held_back = (uint64_t)r->held_back;
+	s->held_back_own = (uint64_t)r->held_back_own;
 	s->processes = (r->root.about.name[0] != 0) + (r->options.subprocesses ? r->children.attached : 0);
 }
 
@@ -168,19 +170,31 @@ static enum recorder_event try_root(struct recorder *r, uint64_t now)
 	return RECORDER_PROGRESS;
 }
 
-/* The budget may ask for a longer interval than was wanted, and for another one at each look. */
+static uint64_t own_interval(struct recorder *r, uint64_t now)
+{
+	return r->own.share > 0 ? own_budget_min_interval(&r->own, now, clock_own_cpu()) : 0;
+}
+
+/* The budgets may ask for a longer interval than was wanted, and for another one at each look. */
 static void schedule(struct recorder *r, uint64_t now)
 {
 	const struct watch *any = any_watch(r);
-	uint64_t wanted = (uint64_t)((double)SECOND_NS / r->options.rate), least;
+	uint64_t wanted = (uint64_t)((double)SECOND_NS / r->options.rate), least, own;
+	double missed;
 
 	r->next_ns = UINT64_MAX;
 	if (!any)
 		return;
 	least = sampler_min_interval(any->sampler);
-	r->ticker.interval_ns = least > wanted ? least : wanted;
-	if (least > wanted)
-		r->held_back += (double)least / (double)wanted - 1;
+	own = own_interval(r, now);
+	r->ticker.interval_ns = own > least ? own : least;
+	if (r->ticker.interval_ns <= wanted) {
+		r->ticker.interval_ns = wanted;
+	} else {
+		missed = (double)r->ticker.interval_ns / (double)wanted - 1;
+		r->held_back += missed;
+		r->held_back_own += own > least ? missed : 0;
+	}
 	r->next_ns = ticker_next(&r->ticker, now);
 	r->profile->stats.late += r->ticker.late;
 	r->ticker.late = 0;

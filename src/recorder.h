@@ -2,12 +2,14 @@
 #ifndef CSPY_RECORDER_H
 #define CSPY_RECORDER_H
 
+#include "budget.h"
 #include "children.h"
 #include "session.h"
 
 struct recorder_options {
 	struct sampler_options sampler;
 	double rate;	      /* samples a second */
+	double max_overhead;  /* share of a core for cspy itself, which may lower the rate; 0: any */
 	uint64_t duration_ns; /* 0: until something else ends it */
 	bool launched;	      /* the process is our child */
 	bool subprocesses;    /* its descendants are recorded, too; it need not run an interpreter itself */
@@ -44,9 +46,10 @@ struct recorder {
 	uint64_t house_ns;   /* the next look at what changes seldom */
 	uint64_t started_ns; /* first attached; 0: not yet */
 	uint64_t cpu_ns;     /* own CPU time at that moment */
-	double held_back;
-	bool interrupted; /* typed at the terminal; the child got it, too */
-	bool paused;	  /* nothing is looked at */
+	struct own_budget own;
+	double held_back, held_back_own; /* see profile_stats; the second is part of the first */
+	bool interrupted;		 /* typed at the terminal; the child got it, too */
+	bool paused;			 /* nothing is looked at */
 	enum recorder_end end;
 };
 

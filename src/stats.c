@@ -32,6 +32,8 @@ static double cpu_us(const struct profile_stats *s)
 
 static void print_rate(FILE *out, const struct profile_stats *s)
 {
+	bool loss = s->held_back > s->held_back_own;
+
 	fprintf(out, "cspy: %" PRIu64 " looks in %.1f s, %.6g a second", s->ticks, (double)s->wall_ns * SECOND,
 		stats_rate(s));
 	if (s->processes > 1)
@@ -43,11 +45,13 @@ static void print_rate(FILE *out, const struct profile_stats *s)
 			s->idle == 1 ? "" : "s");
 	fputc('\n', out);
 	if (s->held_back)
-		fprintf(out,
-			"cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold the target's loss "
-			"within "
-			"--max-pause%s\n",
-			stats_rate(s), s->rate_wanted, s->native ? "" : "; --nonblocking reads faster");
+		fprintf(out, "cspy: the rate was kept at %.6g a second (%.6g were asked for) to hold %s%s%s\n",
+			stats_rate(s), s->rate_wanted,
+			s->held_back_own ? "cspy's own CPU time within --max-overhead" : "",
+			s->held_back_own && loss ? ", and " : "",
+			!loss	    ? ""
+			: s->native ? "the target's loss within --max-pause"
+				    : "the target's loss within --max-pause; --nonblocking reads faster");
 }
 
 static void print_pauses(FILE *out, const struct profile_stats *s)
@@ -138,6 +142,7 @@ static void counts(FILE *out, const struct profile_stats *s)
 	count(out, "processes", s->processes);
 	count(out, "late", s->late);
 	count(out, "held_back", s->held_back);
+	count(out, "held_back_own", s->held_back_own);
 	count(out, "samples", s->samples);
 	count(out, "idle", s->idle);
 	count(out, "paused", s->paused);

@@ -30,6 +30,7 @@ static struct recorder_options recorder_options(const struct top *t)
 			     .last = true,
 			     .depth = o->depth },
 		.rate = o->rate,
+		.max_overhead = o->max_overhead,
 		.duration_ns = o->duration_ns,
 		.launched = t->child != 0,
 		.subprocesses = t->o.subprocesses,

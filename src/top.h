@@ -8,7 +8,7 @@
 struct top_options {
 	pid_t pid;
 	char **argv; /* NULL-terminated; started when there is no pid */
-	double rate, max_pause;
+	double rate, max_pause, max_overhead;
 	uint64_t delay_ns, duration_ns;
 	size_t count, depth; /* tables printed; 0: until something else ends it */
 	const char *filter;

@@ -60,6 +60,13 @@ static Dwarf_CFI *debug_frame(struct cfi *c)
 	return c->debug_frame;
 }
 
+const char *cfi_source(struct cfi *c)
+{
+	if (c->eh)
+		return debug_frame(c) ? ".eh_frame and .debug_frame" : ".eh_frame";
+	return debug_frame(c) ? ".debug_frame" : NULL;
+}
+
 static bool fits(uint64_t offset)
 {
 	return (int64_t)offset == (int32_t)offset;

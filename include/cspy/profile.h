@@ -40,7 +40,8 @@ struct profile_stats {
 	uint64_t ticks;		    /* looks taken, each at all processes */
 	uint64_t processes;	    /* whose stacks were read */
 	uint64_t late;		    /* deadlines missed: skipped, never made up */
-	uint64_t held_back;	    /* ticks not taken to keep the target's loss within the budget */
+	uint64_t held_back;	    /* ticks not taken to keep a budget: the target's loss, or cspy's own CPU time */
+	uint64_t held_back_own;	    /* of these, for the own CPU time */
 	uint64_t samples;	    /* stacks counted: whole, cut and deep ones */
 	uint64_t idle;		    /* stacks seen and left out because their thread did nothing */
 	uint64_t paused;	    /* ticks for which threads were stopped */

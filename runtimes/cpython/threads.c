@@ -47,7 +47,8 @@ bool cpy_threads_current(const struct cpy *c)
 
 /*
  * Up to 3.10 a thread state knows its pthread_t only: the address of the C library's struct, which holds the OS id
- * somewhere. Where, is learnt from the main thread, whose id is the process's.
+ * somewhere. Where, is learnt from the main thread, whose id is the process's. Later ones note the OS id, which is
+ * their parent's after a fork that Python was not told of, as uWSGI's.
  */
 static pid_t tid_of_pthread(struct cpy *c, struct target *t, uint64_t ident)
 {
@@ -160,6 +161,11 @@ static struct err discover_interps(struct cpy *c, struct target *t)
 	return e;
 }
 
+static bool is_known(struct target *t, const struct cpy_thread *th)
+{
+	return th->ns_tid && target_thread(t, th->ns_tid);
+}
+
 static void find_os_threads(struct cpy *c, struct target *t)
 {
 	bool refreshed = false;
@@ -169,13 +175,16 @@ static void find_os_threads(struct cpy *c, struct target *t)
 		for (size_t i = c->thread_count; i-- > 0;) {
 			struct cpy_thread *th = &c->threads[i];
 
-			if (!cpy_has(c->l->thread_native_id) && !th->ns_tid)
-				th->ns_tid = tid_of_pthread(c, t, th->ident);
-			if (!refreshed && (!th->ns_tid || !target_thread(t, th->ns_tid))) {
-				refreshed = true;
-				if (failed(target_refresh_threads(t)))
-					return;
-			}
+			pid_t tid;
+
+			if (is_known(t, th))
+				continue;
+			if (!refreshed && failed(target_refresh_threads(t)))
+				return;
+			refreshed = true;
+			tid = is_known(t, th) ? 0 : tid_of_pthread(c, t, th->ident);
+			if (tid)
+				th->ns_tid = tid;
 		}
 	}
 }

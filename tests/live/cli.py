@@ -136,6 +136,25 @@ def share(stacks, name):
     return found / total if total else 0
 
 
+def functions_of(path):
+    """{pid: functions in its stacks}, of folded stacks with a frame for each process."""
+    found = {}
+    for line in path.read_text().splitlines():
+        process, *frames = line.rpartition(' ')[0].split(';')
+        assert process.startswith('process '), line
+        pid = int(process.split()[1].rstrip(':'))
+        found.setdefault(pid, set()).update(f.split(' (')[0] for f in frames)
+    return found
+
+
+def record_tree(cspy, tmp_path, *args):
+    """{pid: functions}, the statistics, and the Result, of a recording of a whole tree."""
+    out, told = tmp_path / 'out', tmp_path / 'told'
+    r = run(cspy, 'record', '-s', '-F', '-f', 'folded', '-o', out, '--stats', told, *args)
+    assert r.code == 0, r
+    return functions_of(out), stats(told), r
+
+
 def stats(path):
     with open(path) as f:
         return json.load(f)
@@ -149,6 +168,11 @@ def state(pid):
     """R, S, T, ... as in /proc/PID/stat"""
     with open('/proc/%d/stat' % pid) as f:
         return f.read().rpartition(')')[2].split()[0]
+
+
+def child_processes(pid):
+    with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
 
 
 def wait_for(condition, seconds=20):

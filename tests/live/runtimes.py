@@ -25,6 +25,7 @@ class Interpreter:
         self.executable = self.argv[-1]  # as the process itself sees it
         self.debug = 'debug' in flags
         self.nogil = 'nogil' in flags
+        self.musl = 'musl' in flags  # no glibc; with a small part of what belongs to a Python
         self.static = 'static' in flags  # the interpreter is in the executable, not in a library of its own
 
     def __repr__(self):
@@ -104,9 +105,14 @@ def _list():
     return _listed
 
 
+def on_musl():
+    """Every interpreter that runs here on musl, of any kind."""
+    return [i for i in _list()[0] if i.musl]
+
+
 def pythons():
     """Every Python that runs here, as Interpreter objects."""
-    return [i for i in _list()[0] if i.runtime == 'python']
+    return [i for i in _list()[0] if i.runtime == 'python' and not i.musl]
 
 
 def rubies():
@@ -116,7 +122,7 @@ def rubies():
 
 def nodes():
     """Every Node that runs here, as Interpreter objects."""
-    return [i for i in _list()[0] if i.runtime == 'node']
+    return [i for i in _list()[0] if i.runtime == 'node' and not i.musl]
 
 
 def missing():

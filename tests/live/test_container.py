@@ -138,3 +138,53 @@ def test_its_files_lead_nowhere(cspy, target, tmp_path, refused):
         if os.path.lexists(perf_map):
             os.unlink(perf_map)
         shutil.rmtree(work)
+
+
+# ---- Another C library ----
+
+NODE_BUSY = '''
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+console.log('ready');
+for (;;) hot(1000000);
+'''
+
+
+def musl_named(runtime):
+    found = [i for i in runtimes.on_musl() if i.runtime == runtime]
+    return found[0] if found else pytest.skip('there is no %s on musl here' % runtime)
+
+
+def test_python_on_musl_from_the_host(cspy, target):
+    c = Container(target, musl_named('python'), ['-c', BUSY, '100'])
+    r = run(cspy, 'dump', '--json', c.pid)
+    assert r.code == 0, r
+    thread, = json.loads(r.out)
+    assert (thread['os_thread_id'], thread['ns_thread_id']) == (c.pid, 1)
+    assert thread['frames'][-1]['name'] == '<module>'
+    r = run(cspy, 'record', '-d', '1', '-f', 'folded', '-o', '-', c.pid)
+    assert r.code == 0 and share(folded(r.out), 'hot') > 0.9, r
+
+
+def test_native_frames_of_python_on_musl(cspy, target):
+    c = Container(target, musl_named('python'), ['-c', BUSY, '100'])
+    r = run(cspy, 'record', '-n', '-d', '2', '--max-pause', '50%', '-f', 'folded', '-o', '-', c.pid)
+    stacks = folded(r.out)
+    assert r.code == 0 and share(stacks, 'hot') > 0.9, r
+    # musl says nothing of its own frames; those below it are found all the same.
+    assert any('hot (' in stack[-2] and '(python3.11)' in stack[-1] for stack in stacks if len(stack) > 2), r
+
+
+def test_node_on_musl_from_the_host(cspy, target):
+    c = Container(target, musl_named('node'), ['--perf-basic-prof', '-e', NODE_BUSY])
+    r = run(cspy, 'record', '-d', '2', '--max-pause', '50%', '-f', 'folded', '-o', '-', c.pid)
+    os.unlink(c.root + '/tmp/perf-1.map')
+    assert r.code == 0 and share(folded(r.out), 'hot') > 0.9, r
+
+
+def test_one_static_file_copied_to_musl_is_enough(static, target):
+    c = Container(target, musl_named('python'), ['-c', BUSY, '100'])
+    path = c.copy(static)
+    code, out, err = c.run_own(path, 'dump', 1)
+    assert code == 0 and '<module>' in out, err
+    code, out, err = c.run_own(path, 'record', '-d', '1', '-f', 'folded', '-o', '-', 1)
+    assert code == 0 and share(folded(out), 'hot') > 0.9, err

@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from cli import BUSY, SLEEPING, folded, plain_python, run, share, start
@@ -12,6 +13,10 @@ def without_calls(cspy):
     path = os.path.join(os.path.dirname(cspy), 'tests', 'live', 'without_calls')
     assert os.access(path, os.X_OK), 'make live-helpers first'
     return path
+
+
+# Without a C library, which brings its own rows.
+SPIN = 'void _start(void) { for (;;) __asm__ volatile(""); }'
 
 
 def findings(r):
@@ -27,6 +32,8 @@ def test_the_doctor_finds_a_process_well(cspy, target, python):
     assert told['version'].startswith('%d.%d.%d' % python.version[:3])
     assert all(f['verdict'] != 'bad' for f in told['findings'])
     assert findings(r)['sample']['text'].startswith('1 of 1 threads read, 1 frames')
+    assert '.eh_frame' in told['unwind']['executable'] and '.eh_frame' in told['unwind']['runtime']
+    assert ('its unwind rows' in findings(r)) == (not python.static), 'the executable is not told twice'
     text = run(cspy, 'doctor', t.pid)
     assert text.code == 0 and 'Process %d can be profiled' % t.pid in text.out
 
@@ -39,6 +46,19 @@ def test_the_doctor_says_what_is_missing(cspy, target):
     assert findings(r)['runtime']['verdict'] == 'bad'
     assert 'sample' not in findings(r)
     assert "can't be profiled" in run(cspy, 'doctor', t.pid).out
+
+
+@pytest.mark.parametrize('debug, where', [('-g', '.debug_frame'), ('-g0', 'none')])
+def test_the_doctor_says_where_unwind_rows_come_from(cspy, target, tmp_path, debug, where):
+    subprocess.run([os.environ.get('CC', 'cc'), debug, '-nostdlib', '-static', '-fno-unwind-tables', '-fno-asynchronous-unwind-tables', '-x', 'c',
+                    '-', '-o', tmp_path / 'spin'], input=SPIN.encode(), check=True)
+    t = target([tmp_path / 'spin'])
+    r = run(cspy, 'doctor', '--json', t.pid)
+    assert json.loads(r.out)['unwind']['executable'] == where, r
+    found = findings(r)['unwind rows']
+    assert found['verdict'] == ('note' if where == 'none' else 'good') and found['text'].startswith(where)
+    assert bool(found['hint']) == (where == 'none')
+    assert found['text'] in run(cspy, 'doctor', t.pid).out
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can make a user namespace here for certain')

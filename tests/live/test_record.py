@@ -57,6 +57,17 @@ def test_statistics_are_complete(cspy, busy, tmp_path):
         assert key in s
 
 
+def test_cspys_own_time_has_a_budget_which_lowers_the_rate(cspy, busy, tmp_path):
+    r = run(cspy, 'record', '-p', busy.pid, '-d', '3', '-r', '2000', '--max-pause', '100%', '--max-overhead', '0.5%',
+            *FOLDED, '-', '--stats', tmp_path / 's')
+    s = stats(tmp_path / 's')
+    assert 0 < s['rate'] < 1000, s
+    assert s['held_back_own'] > 1000 and s['held_back_own'] <= s['held_back'], s
+    assert s['cpu_ns'] < 4 * 0.005 * s['wall_ns'], s
+    line, = [line for line in r.lines if '2000 were asked for' in line]
+    assert "cspy's own CPU time within --max-overhead" in line
+
+
 def test_the_summary_is_short_and_leaves_zeros_out(cspy, busy, tmp_path):
     r = run(cspy, 'record', '-p', busy.pid, '-d', '1', '-o', tmp_path / 'x.svg')
     assert str(tmp_path / 'x.svg') in r.err

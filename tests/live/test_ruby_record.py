@@ -1,13 +1,12 @@
 """cspy record on Ruby: real programs, and what can't be read."""
 import os
-import socket
 import subprocess
-import threading
 import time
 
 import pytest
 import runtimes
-from cli import run, wait_for
+from cli import child_processes, run, wait_for
+from load import Load, answers
 
 SPIN = '''
 def hot(n)
@@ -113,17 +112,6 @@ def test_other_rubies_are_named(cspy, target, tmp_path):
 
 # ---- A real application ----
 
-def request(path, seconds):
-    """Load on a unix socket until the time is over."""
-    end = time.time() + seconds
-    while time.time() < end:
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(path)
-            s.sendall(b'GET /cart HTTP/1.0\r\nHost: shop\r\n\r\n')
-            while s.recv(65536):
-                pass
-
-
 def test_puma_under_load_shows_the_application(cspy, target, tmp_path):
     with_puma = [r for r in runtimes.rubies() if os.path.exists((r.root or '') + '/usr/bin/puma')]
     if not with_puma:
@@ -135,24 +123,17 @@ def test_puma_under_load_shows_the_application(cspy, target, tmp_path):
     t = target([*ruby.argv, '/usr/bin/puma', '-w', '1', '-t', '3:3', '-b', 'unix://' + inside, app],
                env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'PWD': '/', 'HOME': '/'})
 
-    def workers():
-        return open('/proc/%d/task/%d/children' % (t.pid, t.pid)).read().split()
-    wait_for(lambda: os.path.exists(outside) and len(workers()) == 1, 60)
-    request(outside, 0.1)  # it answers
-    worker = int(workers()[0])
+    wait_for(lambda: answers(outside), 60)
+    worker, = child_processes(t.pid)
     idle = tmp_path / 'idle'
     r = run(cspy, 'record', '-p', worker, '-d', '1', '-f', 'folded', '-o', idle, '-q')
     assert sum(folded(idle).values()) < 10, 'idle workers count as idle'
-    load = [threading.Thread(target=request, args=(outside, 4)) for _ in range(2)]
-    for thread in load:
-        thread.start()
     out, svg = tmp_path / 'out', tmp_path / 'out.svg'
-    r = run(cspy, 'record', '-p', worker, '-d', '1.5', '-f', 'folded', '-o', out, '-q')
-    assert r.code == 0, r
-    r = run(cspy, 'record', '-p', worker, '-d', '1', '-o', svg, '-q')
-    assert r.code == 0, r
-    for thread in load:
-        thread.join()
+    with Load(outside, clients=2):
+        r = run(cspy, 'record', '-p', worker, '-d', '1.5', '-f', 'folded', '-o', out, '-q')
+        assert r.code == 0, r
+        r = run(cspy, 'record', '-p', worker, '-d', '1', '-o', svg, '-q')
+        assert r.code == 0, r
     stacks = folded(out)
     own = sum(n for s, n in stacks.items() if 'Shop#call (shop.ru:' in s)
     assert own > 20, stacks

@@ -1,12 +1,10 @@
 """cspy record --subprocesses: every process of a tree in one profile, as they come and go."""
-import json
 import os
-import threading
 
 import pytest
 import runtimes
-from cli import BUSY, plain_python, run, wait_for
-from test_ruby_record import request
+from cli import BUSY, plain_python, record_tree, run, wait_for
+from load import Load
 
 TREE = 'fixtures/targets/python/tree.py'
 STORM = 'fixtures/targets/python/fork_storm.py'
@@ -22,28 +20,10 @@ def a_ruby():
     return found[-1]
 
 
-def functions_of(path):
-    """{pid: functions in its stacks}, of folded stacks with a frame for each process."""
-    found = {}
-    for line in path.read_text().splitlines():
-        process, *frames = line.rpartition(' ')[0].split(';')
-        assert process.startswith('process '), line
-        pid = int(process.split()[1].rstrip(':'))
-        found.setdefault(pid, set()).update(f.split(' (')[0] for f in frames)
-    return found
-
-
-def record(cspy, tmp_path, *args):
-    out, stats = tmp_path / 'out', tmp_path / 'stats'
-    r = run(cspy, 'record', '-s', '-F', '-f', 'folded', '-o', out, '--stats', stats, *args)
-    assert r.code == 0, r
-    return functions_of(out), json.loads(stats.read_text()), r
-
-
 def test_children_and_theirs_are_seen_in_one_profile(cspy, tmp_path):
     python = plain_python()
     program = 'import time\ndef executed():\n    while time.process_time() < 0.5: sum(range(200))\nexecuted()'
-    seen, stats, r = record(cspy, tmp_path, '--', *python.argv, runtimes.ROOT + '/' + TREE, *python.argv, '-c', program)
+    seen, stats, r = record_tree(cspy, tmp_path, '--', *python.argv, runtimes.ROOT + '/' + TREE, *python.argv, '-c', program)
     by_function = {f: [p for p, functions in seen.items() if f in functions]
                    for f in ('parent', 'long_lived', 'short_lived', 'executed')}
     assert len(by_function['long_lived']) == 1
@@ -58,7 +38,7 @@ def test_children_and_theirs_are_seen_in_one_profile(cspy, tmp_path):
 def test_python_and_ruby_below_a_shell_share_one_profile(cspy, tmp_path):
     ruby, python = a_ruby(), plain_python()
     both = '"$@" & %s -c "$P"; wait' % ' '.join(python.argv)
-    seen, _, r = record(cspy, tmp_path, '--', 'env', 'P=' + PYTHON_BUSY, 'sh', '-c', both, 'sh', *ruby.argv, '-e', RUBY_BUSY)
+    seen, _, r = record_tree(cspy, tmp_path, '--', 'env', 'P=' + PYTHON_BUSY, 'sh', '-c', both, 'sh', *ruby.argv, '-e', RUBY_BUSY)
     assert len(seen) == 2
     assert {'python_busy'} <= set.union(*seen.values())
     assert any('ruby_busy' in f for f in set.union(*seen.values())), seen
@@ -70,7 +50,7 @@ def test_children_that_are_there_already_are_recorded(cspy, target, tmp_path):
     said = ''
     while said.count('ready') < 2:  # in one line, when both write at once
         said += t.line()
-    seen, stats, _ = record(cspy, tmp_path, '-p', t.pid, '-d', '1')
+    seen, stats, _ = record_tree(cspy, tmp_path, '-p', t.pid, '-d', '1')
     assert len(seen) == 2 and t.pid not in seen
     assert all('hot' in functions for functions in seen.values())
 
@@ -92,7 +72,7 @@ def test_a_parent_that_only_waits_is_told_of_its_children(cspy, target, tmp_path
 
 
 def test_a_storm_of_forks_is_survived(cspy, tmp_path):
-    seen, stats, r = record(cspy, tmp_path, '--', *plain_python().argv, runtimes.ROOT + '/' + STORM, '2')
+    seen, stats, r = record_tree(cspy, tmp_path, '--', *plain_python().argv, runtimes.ROOT + '/' + STORM, '2')
     assert 'storm is over' in r.out
     assert any('storm' in functions for functions in seen.values())
     assert 'children were seen' in r.err and stats['ticks'] > 0
@@ -117,11 +97,7 @@ def test_every_worker_of_a_puma_cluster_is_recorded(cspy, target, tmp_path):
     t = target([*ruby.argv, '/usr/bin/puma', '-w', '2', '-t', '1:1', '-b', 'unix://' + inside, app],
                env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'PWD': '/', 'HOME': '/'})
     wait_for(lambda: os.path.exists((ruby.root or '') + inside))
-    load = [threading.Thread(target=request, args=((ruby.root or '') + inside, 8)) for _ in range(4)]
-    for thread in load:
-        thread.start()
-    seen, _, _ = record(cspy, tmp_path, '-p', t.pid, '-d', '5')
-    for thread in load:
-        thread.join()
+    with Load((ruby.root or '') + inside):
+        seen, _, _ = record_tree(cspy, tmp_path, '-p', t.pid, '-d', '5')
     workers = [pid for pid, functions in seen.items() if 'Shop#call' in functions]
     assert len(workers) == 2 and t.pid not in workers, seen

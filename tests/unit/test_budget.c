@@ -1,4 +1,4 @@
-/* test_budget.c - the coin that decides which looks may pause the target, over simulated time. */
+/* test_budget.c - which looks may pause the target, and how many there may be, over simulated time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,6 +201,69 @@ static void looks_at_a_running_target_are_bounded_too(void **state)
 	assert_in_range(budget_min_interval(&b), 4000000, 7000000);
 }
 
+/* A recording of `seconds`, wanted every interval_ns, whose looks take cost_ns(seconds passed) of cspy's own CPU time.
+ */
+static struct played play_own(double share, uint64_t interval_ns, double seconds, uint64_t (*cost_ns)(double))
+{
+	uint64_t now = START_NS, end = START_NS + (uint64_t)(seconds * 1e9), cpu = 77;
+	struct own_budget b;
+	struct played p = { .wall_ns = end - START_NS };
+
+	own_budget_init(&b, share, now, cpu);
+	while (now < end) {
+		uint64_t cost = cost_ns((double)(now - START_NS) / 1e9), least;
+
+		p.looks++;
+		p.lost_ns += cost;
+		cpu += cost;
+		least = own_budget_min_interval(&b, now + cost, cpu);
+		now += cost + (least > interval_ns ? least : interval_ns);
+	}
+	return p;
+}
+
+static void own_time_stays_within_its_share(void **state)
+{
+	static const double shares[] = { 0.001, 0.01, 0.1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+		struct played p = play_own(shares[i], 10000, 60, usual);
+
+		assert_true(share(&p) > 0.9 * shares[i] && share(&p) < 1.1 * shares[i]);
+		p = play_own(shares[i], 1000000, 60, gets_slow);
+		/* What a debt is spread over is never paid off, but no more than that. */
+		assert_true((double)p.lost_ns < shares[i] * (double)p.wall_ns + 9 * 2000000);
+	}
+}
+
+static void own_time_that_suffices_leaves_the_rate_alone(void **state)
+{
+	struct played p = play_own(0.01, 10000000, 10, usual);
+
+	(void)state;
+	assert_in_range(p.looks, 990, 1000);
+	p = play_own(0, 10000, 1, usual);
+	assert_in_range(p.looks, 19000, 21000);
+}
+
+static uint64_t first_enormous(double s)
+{
+	return s < 0.001 ? 50000000 : 40000;
+}
+
+static void a_look_that_took_long_is_paid_off_in_steps(void **state)
+{
+	struct own_budget b;
+	struct played p = play_own(0.1, 10000000, 5, first_enormous);
+
+	(void)state;
+	assert_true(share(&p) < 0.1);
+	own_budget_init(&b, 0.1, START_NS, 0);
+	/* 500 ms long nothing more could be paid; the next look comes after a part of that. */
+	assert_in_range(own_budget_min_interval(&b, START_NS + 50000000, 50000000), 50000000, 60000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +277,9 @@ int main(void)
 		cmocka_unit_test(the_coin_does_not_follow_what_the_target_does),
 		cmocka_unit_test(two_coins_do_not_fall_alike),
 		cmocka_unit_test(looks_at_a_running_target_are_bounded_too),
+		cmocka_unit_test(own_time_stays_within_its_share),
+		cmocka_unit_test(own_time_that_suffices_leaves_the_rate_alone),
+		cmocka_unit_test(a_look_that_took_long_is_paid_off_in_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
