@@ -131,6 +131,14 @@ static bool is_of_one_kind(const struct leaf *f)
 	       f->magic == (magics[code->type] & f->r->l->magic_mask);
 }
 
+/* The environment of a method is filled before its frame is linked, and over what the last one left there. */
+static bool is_of_its_method(const struct leaf *f)
+{
+	raddr_t method = rby_method_in(f->m, f->env[0], true), iseq;
+
+	return method && rby_method_iseq(f->m, method, &iseq) && (!iseq || iseq == f->frame->code);
+}
+
 static bool is_possible(const struct leaf *f)
 {
 	const struct rby_layout *l = f->r->l;
@@ -139,6 +147,8 @@ static bool is_possible(const struct leaf *f)
 	raddr_t call;
 
 	if (!is_of_one_kind(f))
+		return false;
+	if (f->magic == (MAGIC_METHOD & l->magic_mask) && !is_of_its_method(f))
 		return false;
 	if (f->magic == (MAGIC_BLOCK & l->magic_mask) || f->magic == (MAGIC_RESCUE & l->magic_mask))
 		return stands_in_its_method(f);

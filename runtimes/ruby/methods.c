@@ -15,34 +15,41 @@ struct asking {
 	bool sure; /* the stack can't have changed: what is not found is not there */
 };
 
-/* A method entry, or what leads to one. 0: neither. */
-static raddr_t method_in(const struct asking *a, raddr_t at, bool may_lead)
+raddr_t rby_method_in(struct memory *m, raddr_t at, bool may_lead)
 {
 	uint64_t flags;
 
-	if (!at || at % 8 || failed(memory_u64(a->m, at, &flags)) || (flags & TYPE_MASK) != TYPE_IMEMO)
+	if (!at || at % 8 || failed(memory_u64(m, at, &flags)) || (flags & TYPE_MASK) != TYPE_IMEMO)
 		return 0;
 	switch (flags >> IMEMO_SHIFT & IMEMO_MASK) {
 	case IMEMO_METHOD:
 		return at;
 	case IMEMO_SVAR:
-		if (may_lead && !failed(memory_ptr(a->m, at + SVAR_METHOD, &at)))
-			return method_in(a, at, false);
+		if (may_lead && !failed(memory_ptr(m, at + SVAR_METHOD, &at)))
+			return rby_method_in(m, at, false);
 		return 0;
 	default:
 		return 0;
 	}
 }
 
+bool rby_method_iseq(struct memory *m, raddr_t method, raddr_t *ret)
+{
+	raddr_t definition;
+	uint64_t type;
+
+	*ret = 0;
+	if (failed(memory_ptr(m, method + METHOD_DEFINITION, &definition)) || failed(memory_u64(m, definition, &type)))
+		return false;
+	return (type & METHOD_TYPE_MASK) != METHOD_ISEQ || !failed(memory_ptr(m, definition + DEFINITION_BODY, ret));
+}
+
 /* Is this method the one whose iseq is `local`? */
 static bool is_of(const struct asking *a, raddr_t method, raddr_t local)
 {
-	raddr_t definition, iseq;
-	uint64_t type;
+	raddr_t iseq;
 
-	return !failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) &&
-	       !failed(memory_u64(a->m, definition, &type)) && (type & METHOD_TYPE_MASK) == METHOD_ISEQ &&
-	       !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) && iseq == local;
+	return rby_method_iseq(a->m, method, &iseq) && iseq == local;
 }
 
 /*
@@ -59,7 +66,7 @@ static raddr_t method_of(const struct asking *a, raddr_t ep, raddr_t local)
 
 		if (!rby_stack_env(a->stack, a->m, ep, env))
 			return 0;
-		found = method_in(a, env[0], env[2] & ENV_LOCAL);
+		found = rby_method_in(a->m, env[0], env[2] & ENV_LOCAL);
 		if (found && is_of(a, found, local))
 			return found;
 		if (env[2] & ENV_LOCAL)
