@@ -42,6 +42,35 @@ def test_time_goes_where_it_is_spent(ruby, cspy, target, tmp_path):
     assert all(s.startswith('<main> (-e:') for s in stacks)
 
 
+LOCKED = '''
+def holding
+  loop { 1000.times { |n| n + 1 } }
+end
+def outside
+  loop { File.open('/dev/zero') { |f| f.readpartial(1 << 26).size } }
+end
+Thread.new { holding }
+$stdout.puts "ready"
+$stdout.flush
+outside
+'''
+
+
+def test_the_lock_s_holder_alone_is_counted(ruby, cspy, target, tmp_path):
+    """One thread computes; the other reads for milliseconds without the lock, which is no time of the lock's."""
+    t = target(ruby_command(ruby, LOCKED))
+    assert t.line() == 'ready'
+    counts = {}
+    for options in [], ['-g']:
+        r = run(cspy, 'record', '-p', t.pid, '-d', '1', '-r', '500', '-f', 'folded', '-o', tmp_path / 'out', '-q', *options)
+        assert r.code == 0, r
+        stacks = folded(tmp_path / 'out')
+        counts[bool(options)] = [sum(n for s, n in stacks.items() if name in s) for name in ('Object#holding', 'Object#outside')]
+    print(counts)
+    assert counts[False][0] > 50 and counts[False][1] > 50, counts
+    assert counts[True][0] > 50 and counts[True][1] < 0.1 * counts[True][0], counts
+
+
 def test_a_program_is_started_and_followed_through_exec(ruby, cspy, tmp_path):
     """As shims and bundler do: a shell that becomes ruby."""
     out = tmp_path / 'out'
@@ -109,6 +138,16 @@ def test_other_rubies_are_named(cspy, target, tmp_path):
         wait_for(lambda: library in open('/proc/%d/maps' % t.pid).read())
         r = run(cspy, 'dump', t.pid)
         assert r.code == 4 and len(r.lines) <= 2 and 'this is %s' % name in r.lines[0], r
+
+
+def test_a_real_jruby_is_named(cspy, target):
+    if not runtimes.jrubies():
+        pytest.skip('there is no JRuby here; fixtures/runtimes/fetch gets it')
+    t = target([*runtimes.jrubies()[0].argv, '-e', '$stdout.puts "ready"; $stdout.flush; sleep'])
+    assert t.line(60) == 'ready'
+    for command in ['dump', t.pid], ['record', '-p', t.pid, '-d', '0.2', '-o', os.devnull]:
+        r = run(cspy, *command)
+        assert r.code == 4 and len(r.lines) <= 2 and 'this is JRuby' in r.lines[0], r
 
 
 # ---- A real application ----
