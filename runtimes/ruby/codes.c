@@ -147,7 +147,8 @@ static void set_stamp(struct rby_code *e, const struct rby_parts *p, uint32_t ti
 	e->ends = NULL;
 	e->stamp = stamp;
 	e->born_ns = now_ns;
-	e->method = e->parent = e->calls = e->calls_end = 0;
+	e->method = 0;
+	e->around_read = false;
 	e->asked = 0;
 	e->body = body_in(p);
 	e->label = label_in(p);

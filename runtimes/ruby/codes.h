@@ -35,7 +35,7 @@ struct rby_code {
 	raddr_t body, label;
 	raddr_t encoded;		  /* the first instruction; 0: a C function */
 	raddr_t method;			  /* method entry that an iseq belongs to; 0: none, or not known */
-	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, its calls; 0: not read */
+	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, and its calls */
 	uint64_t *ends;			  /* PUSH_LINKED_FIRST: bit n: the instruction before word n
 					     leaves the frame */
 	uint64_t born_ns;
@@ -44,6 +44,7 @@ struct rby_code {
 	uint32_t stamp; /* never 0 once known */
 	uint32_t checked;
 	uint8_t asked; /* times that its method was looked for; METHOD_KNOWN: found out */
+	bool around_read; /* what leaf.c wants was read */
 	bool trusted, planned;
 };
 

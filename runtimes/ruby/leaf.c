@@ -17,7 +17,7 @@ struct leaf {
 	uint32_t magic;
 };
 
-/* What an iseq says of its calls and of what is around it, read once. */
+/* What an iseq says of its kind, of what is around it and of its calls, read once. */
 static struct rby_code *code_with_calls(const struct leaf *f, raddr_t at)
 {
 	const struct rby_layout *l = f->r->l;
@@ -26,17 +26,19 @@ static struct rby_code *code_with_calls(const struct leaf *f, raddr_t at)
 
 	if (!code || !code->encoded)
 		return NULL;
-	if (!code->calls_end) {
+	if (!code->around_read) {
 		struct memory_range ranges[] = {
 			{ code->body, &code->type, 4 },
 			{ code->body + (raddr_t)l->body_parent, &code->parent, 8 },
 			{ code->body + (raddr_t)l->body_calls, &code->calls, 8 },
 			{ code->body + (raddr_t)l->body_call_count, &count, 4 },
 		};
+		size_t n = rby_has(l->body_calls) ? countof(ranges) : 2;
 
-		if (failed(memory_readv(f->m, ranges, countof(ranges), NULL)) || count > CALLS_MAX)
+		if (failed(memory_readv(f->m, ranges, n, NULL)) || count > CALLS_MAX)
 			return NULL;
 		code->calls_end = code->calls + count * (raddr_t)l->call_size;
+		code->around_read = true;
 	}
 	return code;
 }
@@ -59,7 +61,7 @@ static enum answer call_of(const struct leaf *f, raddr_t *ret)
 	raddr_t pc = rby_word(f->caller + FRAME_PC);
 	uint64_t words[2];
 
-	if (!code || pc < code->encoded + sizeof(words) ||
+	if (!code || !rby_has(f->r->l->body_calls) || pc < code->encoded + sizeof(words) ||
 	    failed(memory_read(f->m, pc - sizeof(words), words, sizeof(words))))
 		return UNKNOWN;
 	*ret = words[1] >= code->calls && words[1] < code->calls_end ? words[1] : words[0];
@@ -176,7 +178,7 @@ static bool is_left_over(struct rby *r, struct target *t, const struct raw_frame
 
 void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out)
 {
-	if (!rby_has(r->l->body_calls))
+	if (r->l->push != PUSH_LINKED_FIRST && !rby_has(r->l->body_calls))
 		return;
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];

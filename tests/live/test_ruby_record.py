@@ -1,5 +1,8 @@
 """cspy record on Ruby: real programs, and what can't be read."""
+import glob
 import os
+import re
+import shutil
 import socket
 import subprocess
 import threading
@@ -66,7 +69,6 @@ def test_the_lock_s_holder_alone_is_counted(ruby, cspy, target, tmp_path):
         assert r.code == 0, r
         stacks = folded(tmp_path / 'out')
         counts[bool(options)] = [sum(n for s, n in stacks.items() if name in s) for name in ('Object#holding', 'Object#outside')]
-    print(counts)
     assert counts[False][0] > 50 and counts[False][1] > 50, counts
     assert counts[True][0] > 50 and counts[True][1] < 0.1 * counts[True][0], counts
 
@@ -118,6 +120,45 @@ def test_a_recording_ends_with_its_target(ruby, cspy, target, tmp_path):
     out = tmp_path / 'out'
     r = run(cspy, 'record', '-p', t.pid, '-d', '20', '-f', 'folded', '-o', out, '-q')
     assert r.code in (0, 5), r
+
+
+@pytest.fixture
+def relabelled(ruby, target):
+    """relabelled(version): the same Ruby, whose library says that it is of another version (as long as its own)."""
+    folder = '/tmp/cspy-relabelled-%d' % os.getpid()
+    found = glob.glob((ruby.root or '') + '/usr/lib/*/libruby*-%d.%d.so.%d.%d' % (ruby.version[:2] * 2))
+
+    def start(version):
+        if not found:
+            pytest.skip('the library of %s is not where Debian has it' % ruby.name)
+        outside = (ruby.root or '') + folder
+        os.makedirs(outside, exist_ok=True)
+        own = b'\0%s\0' % '.'.join(map(str, ruby.version)).encode()
+        with open(found[0], 'rb') as f, open('%s/%s' % (outside, os.path.basename(found[0])), 'wb') as to:
+            to.write(f.read().replace(own, b'\0%s\0' % version.encode()))
+        t = target([*ruby.argv, '--disable-gems', '-e', SPIN], env={**os.environ, 'LD_LIBRARY_PATH': folder})
+        assert t.line() == 'ready'
+        return t
+    yield start
+    shutil.rmtree((ruby.root or '') + folder, ignore_errors=True)
+
+
+def other_versions(ruby):
+    """Of this one's length: a patch level that there is not, and a minor version that nobody has a layout for."""
+    major, minor, patch = map(str, ruby.version)
+    return ['.'.join((major, minor, '9' * len(patch))), '.'.join((major, '9', patch))]
+
+
+def test_a_version_without_a_layout_is_read_by_its_neighbour_s_or_refused(ruby, cspy, relabelled):
+    for version in other_versions(ruby):
+        t = relabelled(version)
+        r = run(cspy, 'dump', t.pid)
+        known = not version.startswith('%d.9.' % ruby.version[0])
+        if known or r.code == 0:
+            assert r.code == 0 and re.search(r'^    <main> \(-e:1[01]\)$', r.out, re.M), r
+            assert r.out.count('unknown version, read as %d.' % ruby.version[0]) == (0 if known else 1), r
+        else:
+            assert r.code == 4 and 'Ruby %s is not known' % version in r.err and len(r.lines) <= 2, r
 
 
 OTHER_RUBIES = [
