@@ -48,6 +48,13 @@ def test_no_stack_is_impossible(ruby, target, cspy, program, tmp_path):
     nothing_is_impossible(target(ruby, program_path(program), 600, preexec_fn=on_cpu(-1)), cspy, program, tmp_path)
 
 
+def test_no_stack_of_threads_that_share_native_threads_is_impossible(ruby, target, cspy, tmp_path):
+    if ruby.version < (3, 3):
+        pytest.skip('Ruby %d.%d has no M:N threads' % ruby.version[:2])
+    t = target(ruby, program_path('threads'), 600, preexec_fn=on_cpu(-1), env={**os.environ, 'RUBY_MN_THREADS': '1'})
+    nothing_is_impossible(t, cspy, 'threads', tmp_path)
+
+
 def with_yjit():
     """The Ruby here that compiles (Debian builds 3.1 alone with it); None: none does."""
     for ruby in runtimes.rubies():
@@ -58,7 +65,7 @@ def with_yjit():
     return None
 
 
-@pytest.mark.parametrize('program', ('calls', 'exceptions', 'dispatch'))
+@pytest.mark.parametrize('program', ('calls', 'exceptions'))
 def test_no_stack_of_compiled_code_is_impossible(target, cspy, program, tmp_path):
     ruby = with_yjit()
     if not ruby:
