@@ -43,7 +43,7 @@ struct rby_code {
 	uint32_t type;	/* leaf.c: of its body */
 	uint32_t stamp; /* never 0 once known */
 	uint32_t checked;
-	uint8_t asked; /* times that its method was looked for; METHOD_KNOWN: found out */
+	uint8_t asked;	  /* times that its method was looked for; METHOD_KNOWN: found out */
 	bool around_read; /* what leaf.c wants was read */
 	bool trusted, planned;
 };

@@ -136,9 +136,11 @@ static bool is_of_one_kind(const struct leaf *f)
 /* The environment of a method is filled before its frame is linked, and over what the last one left there. */
 static bool is_of_its_method(const struct leaf *f)
 {
-	raddr_t method = rby_method_in(f->m, f->env[0], true), iseq;
+	raddr_t method, iseq;
 
-	return method && rby_method_iseq(f->m, method, &iseq) && (!iseq || iseq == f->frame->code);
+	if (failed(rby_method_in(f->m, f->env[0], true, &method)))
+		return true;
+	return method && (failed(rby_method_iseq(f->m, method, &iseq)) || !iseq || iseq == f->frame->code);
 }
 
 static bool is_possible(const struct leaf *f)

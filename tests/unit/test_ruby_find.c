@@ -199,6 +199,13 @@ static size_t look_with(struct live *l, const struct rby_roots *roots, struct st
 	return named;
 }
 
+/* What says how long copies are, and where in them; test_ruby_layouts holds these together. */
+static bool is_of_copies(const struct rby_layout *l, const int32_t *field)
+{
+	return field == &l->frame_size || field == &l->frame_jit_return || field == &l->line_size ||
+	       field == &l->line_at || field == &l->call_size;
+}
+
 /* Of a patch level that moved one thing, and of another version that closes the loop: fewer names, never an end. */
 static void a_layout_that_is_wrong_somewhere_is_survived(void **state)
 {
@@ -221,7 +228,7 @@ static void a_layout_that_is_wrong_somewhere_is_survived(void **state)
 			for (int32_t off = -8; off <= 8; off += 16) {
 				wrong = roots;
 				*field += off;
-				if (*field - off == NO_FIELD || *field < 0)
+				if (*field - off == NO_FIELD || *field < 0 || is_of_copies(&wrong.layout, field))
 					continue;
 				tries++;
 				fewer += look_with(&l, &wrong, strings) < most;
@@ -232,7 +239,8 @@ static void a_layout_that_is_wrong_somewhere_is_survived(void **state)
 			wrong.layout = *row;
 			look_with(&l, &wrong, strings);
 		}
-		print_message("%s: %zu of %zu layouts with one field moved lost frames\n", rubies[i].name, fewer, tries);
+		print_message("%s: %zu of %zu layouts with one field moved lost frames\n", rubies[i].name, fewer,
+			      tries);
 		assert_true(tries > 40 && fewer > 10 && fewer < tries);
 		strings_free(strings);
 		live_close(&l);
