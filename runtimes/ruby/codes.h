@@ -75,6 +75,9 @@ void rby_codes_plan(struct rby_codes *c, rby_range_fn *fn, void *arg);
  */
 void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *stacks, uint32_t tick, uint64_t now_ns,
 		     bool read);
+/* May the newest frame be one that is linked, but not filled yet? Where compiled code alone does so, a stack that was
+ * not held still is rather torn, and better looked at again. */
+bool rby_may_be_unfinished(const struct rby_layout *l, const struct raw_stack *stack);
 /* The newest frame is none: its caller is the leaf. */
 void rby_drop_leaf(struct raw_stack *stack);
 /* See runtime_ops.verify. */

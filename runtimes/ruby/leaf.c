@@ -136,8 +136,11 @@ static bool is_of_one_kind(const struct leaf *f)
 /* The environment of a method is filled before its frame is linked, and over what the last one left there. */
 static bool is_of_its_method(const struct leaf *f)
 {
+	const struct rby_code *code = rby_codes_find(&f->r->codes, f->frame->code);
 	raddr_t method, iseq;
 
+	if (code && code->method && code->method == f->env[0])
+		return true;
 	if (failed(rby_method_in(f->m, f->env[0], true, &method)))
 		return true;
 	return method && (failed(rby_method_iseq(f->m, method, &iseq)) || !iseq || iseq == f->frame->code);
@@ -180,7 +183,7 @@ static bool is_left_over(struct rby *r, struct target *t, const struct raw_frame
 
 void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out)
 {
-	if (r->l->push != PUSH_LINKED_FIRST && !rby_has(r->l->body_calls))
+	if (r->l->push == PUSH_FILLED_FIRST)
 		return;
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];
