@@ -147,7 +147,8 @@ static void set_stamp(struct rby_code *e, const struct rby_parts *p, uint32_t ti
 	e->ends = NULL;
 	e->stamp = stamp;
 	e->born_ns = now_ns;
-	e->method = e->parent = e->calls = e->calls_end = 0;
+	e->method = 0;
+	e->around_read = false;
 	e->asked = 0;
 	e->body = body_in(p);
 	e->label = label_in(p);
@@ -377,6 +378,11 @@ static bool set_position(struct rby_code *e, struct raw_frame *f)
 	return true;
 }
 
+bool rby_may_be_unfinished(const struct rby_layout *l, const struct raw_stack *stack)
+{
+	return l->push == PUSH_LINKED_FIRST || (l->push == PUSH_JIT_LINKED && stack->sure);
+}
+
 void rby_drop_leaf(struct raw_stack *stack)
 {
 	stack->first++;
@@ -388,7 +394,7 @@ void rby_drop_leaf(struct raw_stack *stack)
 static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks *s, struct raw_stack *stack,
 			uint64_t now_ns)
 {
-	bool may_drop = c->l->push == PUSH_LINKED_FIRST;
+	bool linked_first = c->l->push == PUSH_LINKED_FIRST, may_drop = rby_may_be_unfinished(c->l, stack);
 
 	for (uint32_t k = 0; k < stack->count; k++) {
 		struct raw_frame *f = &s->frames[stack->first + k];
@@ -401,7 +407,7 @@ static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks
 		fits = e->stamp && set_position(e, f);
 		/* A leaf that is linked before it is filled holds what an earlier one left,
 		 * or some of that. */
-		if (may_drop && k == 0 && (!fits || (f->pos < RBY_POS_START && is_end(m, e, f->pos)))) {
+		if (may_drop && k == 0 && (!fits || (linked_first && f->pos < RBY_POS_START && is_end(m, e, f->pos)))) {
 			rby_drop_leaf(stack);
 			stack->cut |= !e->stamp; /* who knows what it was? */
 			may_drop = false;

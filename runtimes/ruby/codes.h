@@ -35,7 +35,7 @@ struct rby_code {
 	raddr_t body, label;
 	raddr_t encoded;		  /* the first instruction; 0: a C function */
 	raddr_t method;			  /* method entry that an iseq belongs to; 0: none, or not known */
-	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, its calls; 0: not read */
+	raddr_t parent, calls, calls_end; /* leaf.c: what is around an iseq, and its calls */
 	uint64_t *ends;			  /* PUSH_LINKED_FIRST: bit n: the instruction before word n
 					     leaves the frame */
 	uint64_t born_ns;
@@ -43,7 +43,8 @@ struct rby_code {
 	uint32_t type;	/* leaf.c: of its body */
 	uint32_t stamp; /* never 0 once known */
 	uint32_t checked;
-	uint8_t asked; /* times that its method was looked for; METHOD_KNOWN: found out */
+	uint8_t asked;	  /* times that its method was looked for; METHOD_KNOWN: found out */
+	bool around_read; /* what leaf.c wants was read */
 	bool trusted, planned;
 };
 
@@ -74,6 +75,9 @@ void rby_codes_plan(struct rby_codes *c, rby_range_fn *fn, void *arg);
  */
 void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *stacks, uint32_t tick, uint64_t now_ns,
 		     bool read);
+/* May the newest frame be one that is linked, but not filled yet? Where compiled code alone does so, a stack that was
+ * not held still is rather torn, and better looked at again. */
+bool rby_may_be_unfinished(const struct rby_layout *l, const struct raw_stack *stack);
 /* The newest frame is none: its caller is the leaf. */
 void rby_drop_leaf(struct raw_stack *stack);
 /* See runtime_ops.verify. */

@@ -31,6 +31,7 @@ enum rby_lock {
 enum rby_push {
 	PUSH_LINKED_FIRST, /* ec->cfp points to the new frame before it is filled */
 	PUSH_FILLED_FIRST, /* the frame is filled, then linked */
+	PUSH_JIT_LINKED,   /* 3.1: filled first by the interpreter, linked first by compiled code */
 };
 
 enum rby_line_table {

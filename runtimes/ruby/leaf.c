@@ -17,7 +17,7 @@ struct leaf {
 	uint32_t magic;
 };
 
-/* What an iseq says of its calls and of what is around it, read once. */
+/* What an iseq says of its kind, of what is around it and of its calls, read once. */
 static struct rby_code *code_with_calls(const struct leaf *f, raddr_t at)
 {
 	const struct rby_layout *l = f->r->l;
@@ -26,17 +26,19 @@ static struct rby_code *code_with_calls(const struct leaf *f, raddr_t at)
 
 	if (!code || !code->encoded)
 		return NULL;
-	if (!code->calls_end) {
+	if (!code->around_read) {
 		struct memory_range ranges[] = {
 			{ code->body, &code->type, 4 },
 			{ code->body + (raddr_t)l->body_parent, &code->parent, 8 },
 			{ code->body + (raddr_t)l->body_calls, &code->calls, 8 },
 			{ code->body + (raddr_t)l->body_call_count, &count, 4 },
 		};
+		size_t n = rby_has(l->body_calls) ? countof(ranges) : 2;
 
-		if (failed(memory_readv(f->m, ranges, countof(ranges), NULL)) || count > CALLS_MAX)
+		if (failed(memory_readv(f->m, ranges, n, NULL)) || count > CALLS_MAX)
 			return NULL;
 		code->calls_end = code->calls + count * (raddr_t)l->call_size;
+		code->around_read = true;
 	}
 	return code;
 }
@@ -59,7 +61,7 @@ static enum answer call_of(const struct leaf *f, raddr_t *ret)
 	raddr_t pc = rby_word(f->caller + FRAME_PC);
 	uint64_t words[2];
 
-	if (!code || pc < code->encoded + sizeof(words) ||
+	if (!code || !rby_has(f->r->l->body_calls) || pc < code->encoded + sizeof(words) ||
 	    failed(memory_read(f->m, pc - sizeof(words), words, sizeof(words))))
 		return UNKNOWN;
 	*ret = words[1] >= code->calls && words[1] < code->calls_end ? words[1] : words[0];
@@ -131,6 +133,19 @@ static bool is_of_one_kind(const struct leaf *f)
 	       f->magic == (magics[code->type] & f->r->l->magic_mask);
 }
 
+/* The environment of a method is filled before its frame is linked, and over what the last one left there. */
+static bool is_of_its_method(const struct leaf *f)
+{
+	const struct rby_code *code = rby_codes_find(&f->r->codes, f->frame->code);
+	raddr_t method, iseq;
+
+	if (code && code->method && code->method == f->env[0])
+		return true;
+	if (failed(rby_method_in(f->m, f->env[0], true, &method)))
+		return true;
+	return method && (failed(rby_method_iseq(f->m, method, &iseq)) || !iseq || iseq == f->frame->code);
+}
+
 static bool is_possible(const struct leaf *f)
 {
 	const struct rby_layout *l = f->r->l;
@@ -139,6 +154,8 @@ static bool is_possible(const struct leaf *f)
 	raddr_t call;
 
 	if (!is_of_one_kind(f))
+		return false;
+	if (f->magic == (MAGIC_METHOD & l->magic_mask) && !is_of_its_method(f))
 		return false;
 	if (f->magic == (MAGIC_BLOCK & l->magic_mask) || f->magic == (MAGIC_RESCUE & l->magic_mask))
 		return stands_in_its_method(f);
@@ -166,7 +183,7 @@ static bool is_left_over(struct rby *r, struct target *t, const struct raw_frame
 
 void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out)
 {
-	if (!rby_has(r->l->body_calls))
+	if (r->l->push == PUSH_FILLED_FIRST)
 		return;
 	for (size_t i = 0; i < out->count; i++) {
 		struct raw_stack *stack = &out->list[i];

@@ -15,34 +15,48 @@ struct asking {
 	bool sure; /* the stack can't have changed: what is not found is not there */
 };
 
-/* A method entry, or what leads to one. 0: neither. */
-static raddr_t method_in(const struct asking *a, raddr_t at, bool may_lead)
+struct err rby_method_in(struct memory *m, raddr_t at, bool may_lead, raddr_t *ret)
 {
-	uint64_t flags;
+	uint64_t flags = 0;
+	struct err e = OK;
 
-	if (!at || at % 8 || failed(memory_u64(a->m, at, &flags)) || (flags & TYPE_MASK) != TYPE_IMEMO)
-		return 0;
+	*ret = 0;
+	if (at && at % 8 == 0)
+		e = memory_u64(m, at, &flags);
+	if (failed(e) || (flags & TYPE_MASK) != TYPE_IMEMO)
+		return e;
 	switch (flags >> IMEMO_SHIFT & IMEMO_MASK) {
 	case IMEMO_METHOD:
-		return at;
+		*ret = at;
+		return OK;
 	case IMEMO_SVAR:
-		if (may_lead && !failed(memory_ptr(a->m, at + SVAR_METHOD, &at)))
-			return method_in(a, at, false);
-		return 0;
+		e = may_lead ? memory_ptr(m, at + SVAR_METHOD, &at) : OK;
+		return may_lead && !failed(e) ? rby_method_in(m, at, false, ret) : e;
 	default:
-		return 0;
+		return OK;
 	}
+}
+
+struct err rby_method_iseq(struct memory *m, raddr_t method, raddr_t *ret)
+{
+	raddr_t definition;
+	uint64_t type = 0;
+	struct err e = memory_ptr(m, method + METHOD_DEFINITION, &definition);
+
+	*ret = 0;
+	if (!failed(e))
+		e = memory_u64(m, definition, &type);
+	if (failed(e) || (type & METHOD_TYPE_MASK) != METHOD_ISEQ)
+		return e;
+	return memory_ptr(m, definition + DEFINITION_BODY, ret);
 }
 
 /* Is this method the one whose iseq is `local`? */
 static bool is_of(const struct asking *a, raddr_t method, raddr_t local)
 {
-	raddr_t definition, iseq;
-	uint64_t type;
+	raddr_t iseq;
 
-	return !failed(memory_ptr(a->m, method + METHOD_DEFINITION, &definition)) &&
-	       !failed(memory_u64(a->m, definition, &type)) && (type & METHOD_TYPE_MASK) == METHOD_ISEQ &&
-	       !failed(memory_ptr(a->m, definition + DEFINITION_BODY, &iseq)) && iseq == local;
+	return !failed(rby_method_iseq(a->m, method, &iseq)) && iseq == local;
 }
 
 /*
@@ -59,8 +73,7 @@ static raddr_t method_of(const struct asking *a, raddr_t ep, raddr_t local)
 
 		if (!rby_stack_env(a->stack, a->m, ep, env))
 			return 0;
-		found = method_in(a, env[0], env[2] & ENV_LOCAL);
-		if (found && is_of(a, found, local))
+		if (!failed(rby_method_in(a->m, env[0], env[2] & ENV_LOCAL, &found)) && found && is_of(a, found, local))
 			return found;
 		if (env[2] & ENV_LOCAL)
 			return 0;

@@ -104,6 +104,11 @@ struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, stru
  * tell. Stacks that don't get an error. */
 void rby_methods(struct rby *r, struct target *t, struct raw_stacks *out);
 
+/* The method entry at this address, or (may_lead) that to which what is there leads. 0: neither. */
+MUST_CHECK struct err rby_method_in(struct memory *m, raddr_t at, bool may_lead, raddr_t *ret);
+/* The iseq of a method entry; 0: it is not written in Ruby, or is another one by another name. */
+MUST_CHECK struct err rby_method_iseq(struct memory *m, raddr_t method, raddr_t *ret);
+
 /* leaf.c: take off, of threads that are held, a newest frame that an earlier call left. */
 void rby_leaves(struct rby *r, struct target *t, struct raw_stacks *out);
 

@@ -143,7 +143,7 @@ static struct err walk_frames(const struct walk *w, struct raw_stacks *out)
 			return err_at(ERR_FAULT, at, "reading a control frame");
 		v = rby_word(frame + FRAME_ISEQ) ? ruby_frame(w, frame, at, &f) : c_frame(w, frame, at, &f);
 		/* One that is being pushed: its caller is the leaf. */
-		if (v == BROKEN && at == w->top && w->r->l->push == PUSH_LINKED_FIRST)
+		if (v == BROKEN && at == w->top && rby_may_be_unfinished(w->r->l, &out->list[out->count - 1]))
 			v = SKIPPED;
 		if (v == UNREAD)
 			return err_at(ERR_FAULT, at, "reading an environment");

@@ -120,6 +120,11 @@ def rubies():
     return [i for i in _list()[0] if i.runtime == 'ruby']
 
 
+def jrubies():
+    """JRuby, if it runs here: not by any of the interpreters above, but a program of Java's."""
+    return [i for i in _list()[0] if i.runtime == 'jruby']
+
+
 def nodes():
     """Every Node that runs here, as Interpreter objects."""
     return [i for i in _list()[0] if i.runtime == 'node' and not i.musl]

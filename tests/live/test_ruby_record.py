@@ -1,5 +1,8 @@
 """cspy record on Ruby: real programs, and what can't be read."""
+import glob
 import os
+import re
+import shutil
 import subprocess
 import time
 
@@ -39,6 +42,37 @@ def test_time_goes_where_it_is_spent(ruby, cspy, target, tmp_path):
     stacks = folded(out)
     assert sum(n for s, n in stacks.items() if 'Object#hot (-e:' in s) > 0.95 * sum(stacks.values()) > 50
     assert all(s.startswith('<main> (-e:') for s in stacks)
+
+
+LOCKED = '''
+def holding
+  loop { 1000.times { |n| n + 1 } }
+end
+def outside
+  IO.copy_stream('/dev/zero', '/dev/null')
+end
+Thread.new { holding }
+$stdout.puts "ready"
+$stdout.flush
+outside
+'''
+
+
+def test_the_lock_s_holder_alone_is_counted(ruby, cspy, target, tmp_path):
+    """One thread computes; the other copies without the lock, and never comes back for it."""
+    t = target(ruby_command(ruby, LOCKED))
+    assert t.line() == 'ready'
+    wait_for(lambda: 'IO.copy_stream' in run(cspy, 'dump', t.pid).out)
+
+    def counts(*options):
+        r = run(cspy, 'record', '-p', t.pid, '-d', '0.5', '-r', '500', '-f', 'folded', '-o', tmp_path / 'out', '-q', *options)
+        assert r.code == 0, r
+        stacks = folded(tmp_path / 'out')
+        return [sum(n for s, n in stacks.items() if name in s) for name in ('Object#holding', 'IO.copy_stream')]
+    wait_for(lambda: all(counts()), 60)     # a loaded machine may take seconds for a look that pauses
+    locked = []
+    wait_for(lambda: locked.append(counts('-g')) or locked[-1][0], 60)
+    assert all(outside == 0 for _, outside in locked), locked
 
 
 def test_a_program_is_started_and_followed_through_exec(ruby, cspy, tmp_path):
@@ -90,6 +124,45 @@ def test_a_recording_ends_with_its_target(ruby, cspy, target, tmp_path):
     assert r.code in (0, 5), r
 
 
+@pytest.fixture
+def relabelled(ruby, target):
+    """relabelled(version): the same Ruby, whose library says that it is of another version (as long as its own)."""
+    folder = '/tmp/cspy-relabelled-%d' % os.getpid()
+    found = glob.glob((ruby.root or '') + '/usr/lib/*/libruby*-%d.%d.so.%d.%d' % (ruby.version[:2] * 2))
+
+    def start(version):
+        if not found:
+            pytest.skip('the library of %s is not where Debian has it' % ruby.name)
+        outside = (ruby.root or '') + folder
+        os.makedirs(outside, exist_ok=True)
+        own = b'\0%s\0' % '.'.join(map(str, ruby.version)).encode()
+        with open(found[0], 'rb') as f, open('%s/%s' % (outside, os.path.basename(found[0])), 'wb') as to:
+            to.write(f.read().replace(own, b'\0%s\0' % version.encode()))
+        t = target([*ruby.argv, '--disable-gems', '-e', SPIN], env={**os.environ, 'LD_LIBRARY_PATH': folder})
+        assert t.line() == 'ready'
+        return t
+    yield start
+    shutil.rmtree((ruby.root or '') + folder, ignore_errors=True)
+
+
+def other_versions(ruby):
+    """Of this one's length: a patch level that there is not, and a minor version that nobody has a layout for."""
+    major, minor, patch = map(str, ruby.version)
+    return ['.'.join((major, minor, '9' * len(patch))), '.'.join((major, '9', patch))]
+
+
+def test_a_version_without_a_layout_is_read_by_its_neighbour_s_or_refused(ruby, cspy, relabelled):
+    for version in other_versions(ruby):
+        t = relabelled(version)
+        r = run(cspy, 'dump', t.pid)
+        known = not version.startswith('%d.9.' % ruby.version[0])
+        if known or r.code == 0:
+            assert r.code == 0 and re.search(r'^    <main> \(-e:1[01]\)$', r.out, re.M), r
+            assert r.out.count('unknown version, read as %d.' % ruby.version[0]) == (0 if known else 1), r
+        else:
+            assert r.code == 4 and 'Ruby %s is not known' % version in r.err and len(r.lines) <= 2, r
+
+
 OTHER_RUBIES = [
     ('TruffleRuby', 'truffleruby/lib/librubyvm.so', ['sleep', '60']),
     ('JRuby', 'jvm/libjvm.so', ['sh', '-c', 'read x', 'jruby.jar']),
@@ -108,6 +181,16 @@ def test_other_rubies_are_named(cspy, target, tmp_path):
         wait_for(lambda: library in open('/proc/%d/maps' % t.pid).read())
         r = run(cspy, 'dump', t.pid)
         assert r.code == 4 and len(r.lines) <= 2 and 'this is %s' % name in r.lines[0], r
+
+
+def test_a_real_jruby_is_named(cspy, target):
+    if not runtimes.jrubies():
+        pytest.skip('there is no JRuby here; fixtures/runtimes/fetch gets it')
+    t = target([*runtimes.jrubies()[0].argv, '-e', '$stdout.puts "ready"; $stdout.flush; sleep'])
+    assert t.line(60) == 'ready'
+    for command in ['dump', t.pid], ['record', '-p', t.pid, '-d', '0.2', '-o', os.devnull]:
+        r = run(cspy, *command)
+        assert r.code == 4 and len(r.lines) <= 2 and 'this is JRuby' in r.lines[0], r
 
 
 # ---- A real application ----

@@ -9,6 +9,7 @@ clock can say which part of calling is the caller's (0.1 us a call makes it a po
 import collections
 import json
 import os
+import re
 import statistics
 import time
 
@@ -29,13 +30,13 @@ def chosen():
 
 
 def leaves(lines):
-    """Counts by the leaf's function, without its class: 'Thing.get (x.py:3)' -> get."""
+    """Counts by the leaf's function, without its class: 'Thing.get (x.py:3)' and 'Thing#get (x.rb:3)' -> get."""
     counts = collections.Counter()
     for line in lines:
         if line and not line.startswith('#'):
             stack, _, n = line.rpartition(' ')
             leaf = stack.rpartition(';')[2]
-            counts[leaf if leaf.startswith('[') else leaf.partition(' ')[0].rpartition('.')[2]] += int(n)
+            counts[leaf if leaf.startswith('[') else re.split('[.#]', leaf.partition(' ')[0])[-1]] += int(n)
     return counts
 
 

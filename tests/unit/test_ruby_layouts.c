@@ -80,6 +80,7 @@ static void rows_are_complete(void **state)
 		assert_int_equal(rby_has(l->class_ext), l->class_path != CLASS_PATH_IVARS);
 		assert_int_equal(rby_has(l->body_calls), rby_has(l->call_method));
 		assert_true(l->frame_size % 8 == 0 && l->frame_size <= 64);
+		assert_true(l->frame_jit_return + 8 <= l->frame_size && l->line_at + 4 <= l->line_size);
 		assert_true(rby_has(l->thread_ec) && rby_has(l->thread_vm) && rby_has(l->thread_name));
 		assert_true(l->thread_region > 0 && l->thread_region < 300);
 	}
