@@ -9,6 +9,7 @@ from cli import folded, run, stats
 
 TARGETS = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native')
 STOPS = 1000
+STEPS = 20000
 
 NODE = '''
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
@@ -103,15 +104,32 @@ def built(tmp_path_factory):
     return build
 
 
-def judge(t):
-    """What unwind_judge says, as a dict; its complaints are shown when the test fails."""
+def helper(name, *args):
+    """What a program says that the build puts beside the cspy under test, as a dict; its complaints are shown when the test
+    fails."""
     path = os.path.join(os.path.dirname(os.environ.get('CSPY') or os.path.join(runtimes.ROOT, 'build', 'cspy')),
-                        'tests', 'live', 'unwind_judge')
-    p = subprocess.run([path, str(t.pid), str(STOPS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        'tests', 'live', name)
+    p = subprocess.run([path, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        universal_newlines=True, timeout=120)
     print(p.stderr)
     words = p.stdout.split()
     return {words[i]: int(words[i + 1]) for i in range(0, len(words), 2)}
+
+
+def start_numpy(target):
+    python = next((p for p in runtimes.pythons() if p.name == 'py3.13-trixie'), None)
+    # The packages are unpacked, not set up: nobody has chosen a BLAS.
+    libraries = '/usr/lib/x86_64-linux-gnu/'
+    env = dict(os.environ, LD_LIBRARY_PATH='%sblas:%slapack' % (libraries, libraries))
+    if not python or subprocess.run([*python.argv, '-c', 'import numpy'], env=env, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('py3.13-trixie has no numpy; fixtures/runtimes/fetch gets it')
+    t = target([*python.argv, '-c', NUMPY], env=env)
+    assert t.line() == 'ready'
+    return t
+
+
+def judge(t):
+    return helper('unwind_judge', t.pid, STOPS)
 
 
 def record(cspy, t, tmp_path, *args, paths=()):
@@ -172,6 +190,27 @@ def test_node_stacks_are_those_of_libdwfl_but_for_leaves_in_their_first_instruct
     # libdwfl does not follow a process that makes new mappings of code between two stops.
     assert said['same'] + said['settled'] > STOPS * 0.97
     assert said['same'] > said['settled']
+
+
+def test_numpy_stacks_are_those_of_libdwfl(target):
+    t = start_numpy(target)
+    said = judge(t)
+    assert (said['stops'], said['same'], said['lost']) == (STOPS, STOPS, 0)
+
+
+# ---- At each instruction ----
+
+@pytest.mark.parametrize('program', ['deep.cpp', 'work.rs', 'python'])
+def test_each_instruction_has_the_callers_whose_calls_were_seen(program, built, target):
+    t = target(['/usr/bin/python3', '-c', PYTHON] if program == 'python' else [built(program), '60'])
+    assert t.line() == 'ready'
+    said = helper('unwind_steps', t.pid, STEPS)
+    if not said['steps']:
+        pytest.skip('unwind_steps does not know how this machine calls')
+    assert said['steps'] >= STEPS
+    assert said['calls'] > 0
+    assert said['same'] + said['thrown'] == said['steps']
+    assert said['thrown'] < (said['steps'] * 0.2 if program == 'deep.cpp' else 1)
 
 
 # ---- Processes without an interpreter ----
@@ -288,14 +327,7 @@ def test_functions_of_a_python_extension_are_under_their_callers(python, cspy, t
 
 
 def test_numpy_is_under_its_callers(cspy, target, tmp_path):
-    python = next((p for p in runtimes.pythons() if p.name == 'py3.13-trixie'), None)
-    # The packages are unpacked, not set up: nobody has chosen a BLAS.
-    libraries = '/usr/lib/x86_64-linux-gnu/'
-    env = dict(os.environ, LD_LIBRARY_PATH='%sblas:%slapack' % (libraries, libraries))
-    if not python or subprocess.run([*python.argv, '-c', 'import numpy'], env=env, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip('py3.13-trixie has no numpy; fixtures/runtimes/fetch gets it')
-    t = target([*python.argv, '-c', NUMPY], env=env)
-    assert t.line() == 'ready'
+    t = start_numpy(target)
     stacks, said = record(cspy, t, tmp_path, paths=[('order',), ('multiply',)])
     assert any('_multiarray_umath' in frame for s in stacks if 'order' in names(s) for frame in s), stacks
     assert any('blas' in frame for s in stacks if 'multiply' in names(s) for frame in s), stacks

@@ -8,6 +8,7 @@
  * for return addresses but lies in no code is not compared.
  */
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +40,34 @@ static int one_frame(Dwfl_Frame *f, void *arg)
 	return DWARF_CB_OK;
 }
 
+static char root[64]; /* the target's, as we see it */
+
+/* The file that the target sees at that path. */
+static int find_elf(Dwfl_Module *module, void **arg, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+{
+	char path[4096];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	if (*name == '/')
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return dwfl_linux_proc_find_elf(module, arg, name, base, file, elf);
+	*file = strdup(path);
+	return fd;
+}
+
 static Dwfl *open_dwfl(pid_t pid)
 {
 	static char *no_path = NULL;
 	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_linux_proc_find_elf,
+		.find_elf = find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.debuginfo_path = &no_path,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	if (!dwfl || dwfl_linux_proc_report(dwfl, pid) != 0 || dwfl_report_end(dwfl, NULL, NULL) != 0 ||
 	    dwfl_linux_proc_attach(dwfl, pid, true) != 0) {
 		fprintf(stderr, "libdwfl: %s\n", dwfl_errmsg(-1));
