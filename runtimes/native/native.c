@@ -69,6 +69,7 @@ static struct err attach(struct target *t, const struct mapping *at, struct imag
 	n->unwinder = unwinder_new(t, n->modules);
 	n->symbols = symbols_new(n->modules);
 	n->jit.map = perfmap_new(t);
+	n->jit.symbols = n->symbols;
 	*ret = n;
 	return OK;
 }
@@ -199,7 +200,7 @@ static struct err resolve(void *instance, struct target *t, const struct raw_fra
 	(void)t;
 	if (jit_is_frame(frame))
 		return jit_name(&n->jit, frame, strings, ret);
-	return symbols_name(n->symbols, frame->code, strings, ret);
+	return symbols_name(n->symbols, frame->code, frame->pos, strings, ret);
 }
 
 /* Files don't change under a process, and of other code nothing is remembered by address. */

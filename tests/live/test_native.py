@@ -67,6 +67,21 @@ sys.stdout.flush()
 while True: outer()
 '''
 
+CYTHON = '''
+import sys
+sys.path.insert(0, sys.argv[1])
+import loops
+worker = loops.Worker()
+def inner(): loops.work(200000)
+def outer(): loops.back(inner)
+def other(): worker.run(200000)
+print('ready')
+sys.stdout.flush()
+while True:
+    outer()
+    other()
+'''
+
 RUBY = '''
 require "zlib"
 def pack(s) = Zlib::Deflate.deflate(s)
@@ -151,6 +166,11 @@ def record(cspy, t, tmp_path, *args, paths=()):
 
 def names(stack):
     return [frame.rpartition(' (')[0] if frame.endswith(')') else frame for frame in stack]
+
+
+def place_of(frame):
+    """"file:line" of a frame."""
+    return frame.rpartition(' (')[2].rstrip(')')
 
 
 def has_path(stacks, *path):
@@ -245,6 +265,23 @@ def test_each_running_thread_has_its_stacks_and_a_sleeping_one_is_not_woken(cspy
         t.line(seconds=0.1)  # "interrupted"
 
 
+def test_inlined_functions_are_named_and_all_have_lines_where_the_program_has_debug_information(cspy, target, tmp_path):
+    source, program = os.path.join(TARGETS, 'deep.cpp'), str(tmp_path / 'deep')
+    subprocess.run([need('g++'), '-O2', '-g', '-o', program, source], check=True)
+    t = target([program, '60'])
+    assert t.line() == 'ready'
+    levels = ['shapes::Level<%d>::down [inlined]' % n for n in range(12, 0, -1)]
+    stacks, _ = record(cspy, t, tmp_path, paths=[('main', 'rounds', 'aligned', *levels, 'shapes::Level<0>::down')])
+    with open(source) as f:
+        text = f.read().splitlines()
+    for frame in {f for s in stacks for f in s}:
+        if frame.startswith('shapes::Level<') and '[inlined]' in frame:
+            name, line = place_of(frame).split(':')
+            assert (name, text[int(line) - 1].strip()) == ('deep.cpp', 'return Level<N - 1>::down(x * 2654435761u + N);'), frame
+        if frame.startswith('main ('):
+            assert text[int(place_of(frame).split(':')[1]) - 1].strip().startswith('rounds('), frame
+
+
 def test_stripped_program_is_named_by_module_and_offset(cspy, built, target, tmp_path):
     program = str(tmp_path / 'naked')
     subprocess.run([need('strip'), '-o', program, built('deep.cpp')], check=True)
@@ -301,6 +338,11 @@ def test_the_budget_lowers_the_rate_and_the_summary_says_so(cspy, built, target,
 
 # ---- In one stack with an interpreter's frames ----
 
+def include_of(python):
+    return subprocess.run([*python.argv, '-c', 'import sysconfig; print(sysconfig.get_paths()["include"])'],
+                          stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout.strip()
+
+
 def extension_for(python, folder):
     """Compile cext.c for this Python; its folder. Skips where it has no headers."""
     said = subprocess.run([*python.argv, '-c', 'import sysconfig; print(sysconfig.get_paths()["include"]); '
@@ -323,6 +365,32 @@ def test_functions_of_a_python_extension_are_under_their_callers(python, cspy, t
     stacks, said = record(cspy, t, tmp_path, paths=[
         ('<module>', 'outer', 'cext_back', 'inner', 'cext_work', 'grind'), ('free', 'cext_release', 'grind')])
     assert not has_path(stacks, 'main') and not has_path(stacks, '_PyEval_EvalFrameDefault')
+    assert said['merged'] > 9 * said['unmerged']
+
+
+def test_functions_of_a_cython_module_have_lines_of_its_source_under_their_callers(cspy, target, tmp_path):
+    # Debian's Cython knows Pythons up to 3.11; later ones make code for all.
+    python = next((p for p in reversed(runtimes.pythons()) if (3, 6) <= p.version < (3, 12) and not p.root
+                   and os.path.exists(include_of(p) + '/Python.h')), None)
+    if not python:
+        pytest.skip('there is no Python up to 3.11 with headers to compile an extension with')
+    source = str(tmp_path / 'loops.c')
+    shutil.copy(os.path.join(TARGETS, 'loops.pyx'), str(tmp_path))
+    subprocess.run([need('cython3'), '--line-directives', '-o', source, 'loops.pyx'], cwd=str(tmp_path), check=True)
+    subprocess.run([need('gcc'), '-O2', '-g', '-shared', '-fPIC', '-I', include_of(python), '-o', str(tmp_path / 'loops.so'), source],
+                   check=True)
+    t = target([*python.argv, '-c', CYTHON, tmp_path])
+    assert t.line() == 'ready'
+    stacks, said = record(cspy, t, tmp_path, paths=[
+        ('<module>', 'outer', '__pyx_pw_5loops_3back', 'inner', '__pyx_pw_5loops_1work'),
+        ('<module>', 'other', '__pyx_pw_5loops_6Worker_1run')])
+    with open(os.path.join(TARGETS, 'loops.pyx')) as f:
+        lines = {text.strip(): number for number, text in enumerate(f, 1)}
+    loop = {'loops.pyx:%d' % lines[text] for text in ('for i in range(n):', 'sink = sink * 31 + i')}
+    found = {place_of(f) for s in stacks for f in s if f.startswith('__pyx_f_5loops_grind')}
+    assert loop & found, found
+    callers = {place_of(f) for s in stacks for f in s if f.startswith('__pyx_pf_5loops_work')}
+    assert callers <= {'loops.pyx:%d' % lines['return grind(n)'], 'loops.pyx:%d' % lines['def work(n):']}, callers
     assert said['merged'] > 9 * said['unmerged']
 
 

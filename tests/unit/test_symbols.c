@@ -100,11 +100,11 @@ static void own_functions_are_named_and_their_module(void **state)
 	assert_false(failed(target_open(getpid(), &t)));
 	m = modules_new(t);
 	s = symbols_new(m);
-	assert_false(failed(symbols_name(s, (uintptr_t)own_functions_are_named_and_their_module, strings, &info)));
+	assert_false(failed(symbols_name(s, (uintptr_t)own_functions_are_named_and_their_module, 0, strings, &info)));
 	assert_string_equal(strings_get(strings, info.function), "own_functions_are_named_and_their_module");
 	assert_non_null(strstr(strings_get(strings, info.module), "test_symbols"));
 	assert_int_equal(info.kind, FRAME_NATIVE);
-	assert_int_equal(symbols_name(s, 16, strings, &info).code, ERR_FAULT);
+	assert_int_equal(symbols_name(s, 16, 0, strings, &info).code, ERR_FAULT);
 	symbols_free(s);
 	modules_free(m);
 	target_close(t);
