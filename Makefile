@@ -240,7 +240,7 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS
 
 $(BUILD)/tests/fuzz/%: $(OBJ)/tests/fuzz/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
-	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS) -lcmocka
 
 # What a fuzzer finds is kept in the build folder; tests/fuzz/corpus/NAME holds the seeds.
 .PHONY: run-fuzzers

@@ -190,51 +190,71 @@ static void rule_of_return(const struct ahead *a, struct rule *ret)
 		rule_from_register(a->back, ret);
 }
 
-/* False: the frame pointer tells. */
-static bool settle(const cs_insn *list, size_t n, const uint8_t *code, size_t before, struct rule *ret)
+/* Code that is taken apart one instruction after the other, since mostly the first ones tell. */
+struct reader {
+	size_t disassembler;
+	const uint8_t *code;
+	size_t len;
+	uint64_t pc;
+	cs_insn *insn;
+};
+
+static bool next(struct reader *r)
+{
+	return cs_disasm_iter(r->disassembler, &r->code, &r->len, &r->pc, r->insn);
+}
+
+static enum effect effect_of(const cs_insn *i, struct ahead *a)
+{
+	bool entering = a->pushed, returning = a->back >= 0;
+	enum effect e = step_ahead(i, a);
+
+	if (moves_stack(i)) {
+		a->stack_moved = i->id == X86_INS_LEA;
+		e = a->stack_moved ? PASSES : ENDS;
+	}
+	if ((entering && e != ENTERS) || (returning && e != RETURNS))
+		return ENDS;
+	return e;
+}
+
+/* The rule stays as it is where the frame pointer tells. */
+static void settle(struct reader *r, const uint8_t *code, size_t before, struct rule *ret)
 {
 	struct ahead a = nothing;
 
-	if (n && is_between(&list[0], code, before)) {
-		rule_from_sp(8, 0, ret);
-		return true;
-	}
-	for (size_t i = 0; i < n; i++) {
-		bool entering = a.pushed, returning = a.back >= 0;
-		enum effect e = step_ahead(&list[i], &a);
+	for (size_t i = 0; i < AHEAD && next(r); i++) {
+		enum effect e;
 
-		if (moves_stack(&list[i])) {
-			a.stack_moved = list[i].id == X86_INS_LEA;
-			e = a.stack_moved ? PASSES : ENDS;
+		if (i == 0 && is_between(r->insn, code, before)) {
+			rule_from_sp(8, 0, ret);
+			return;
 		}
-		if (e == ENDS || (entering && e != ENTERS) || (returning && e != RETURNS))
-			return false;
+		e = effect_of(r->insn, &a);
 		if (e == PASSES)
 			continue;
 		if (e == ENTERS)
 			rule_from_sp(0, -1, ret);
-		else if (a.stack_moved && a.back < 0)
-			return false;
-		else
+		else if (e == RETURNS && (!a.stack_moved || a.back >= 0))
 			rule_of_return(&a, ret);
-		return true;
+		return;
 	}
-	return false;
 }
 
 void regs_settle(size_t *disassembler, const uint8_t *code, size_t before, size_t len, raddr_t pc, struct rule *ret)
 {
-	cs_insn *list = NULL;
-	size_t n;
+	struct reader r = { .code = code + before, .len = len, .pc = pc };
 
 	regs_frame_rule(ret);
 	if (!*disassembler && (cs_open(CS_ARCH_X86, CS_MODE_64, disassembler) != CS_ERR_OK ||
 			       cs_option(*disassembler, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK))
 		return;
-	n = cs_disasm(*disassembler, code + before, len, pc, AHEAD, &list);
-	settle(list, n, code, before, ret);
-	if (n)
-		cs_free(list, n);
+	r.disassembler = *disassembler;
+	r.insn = cs_malloc(*disassembler);
+	if (!r.insn)
+		return;
+	settle(&r, code, before, ret);
+	cs_free(r.insn, 1);
 }
 
 void regs_settle_close(size_t *disassembler)

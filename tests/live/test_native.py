@@ -192,7 +192,7 @@ def test_native_stacks_are_those_of_libdwfl(program, built, target):
     assert said['stops'] == STOPS
     assert said['same'] + said['settled'] == STOPS
     # Go changes stacks, and C++ throws by leaving its own: what is lost there is so for libdwfl, too.
-    assert said['lost'] < STOPS * 0.1
+    assert said['lost'] < STOPS * (0.3 if program == 'work.go' else 0.1)
 
 
 def test_python_stacks_are_those_of_libdwfl(target):
