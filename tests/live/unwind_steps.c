@@ -75,6 +75,18 @@ static void unwind_now(struct steps *s, raddr_t top)
 	s->found_count = unwind(s->unwinder, &s->regs, &copy, s->found, FRAMES, &s->end, &used);
 }
 
+/* Whoever throws overwrites its own callers' registers before it lands there. */
+static bool throws(const struct steps *s)
+{
+	for (size_t i = 0; i < 2 && i < s->found_count; i++) {
+		const struct mapping *m = maps_find(&s->target->maps, s->found[i].at);
+
+		if (m && strstr(m->path, "/libgcc_s"))
+			return true;
+	}
+	return false;
+}
+
 /* The calls that are there already, as the unwinder has them. False: it does not have them all. */
 static bool begin(struct steps *s)
 {
@@ -89,7 +101,7 @@ static bool begin(struct steps *s)
 		if (!s->found[i + 1].is_return)
 			return false;
 	}
-	return s->count && s->end == UNWIND_ROOT;
+	return s->count && s->end == UNWIND_ROOT && !throws(s);
 }
 
 /* Let it run until it stands where the unwinder has the whole stack. */
@@ -158,18 +170,6 @@ static bool same(const struct steps *s)
 		if (s->found[i + 1].at != s->calls[s->count - 1 - i].back)
 			return false;
 	return true;
-}
-
-/* Whoever throws overwrites its own callers' registers before it lands there. */
-static bool throws(const struct steps *s)
-{
-	for (size_t i = 0; i < 2 && i < s->found_count; i++) {
-		const struct mapping *m = maps_find(&s->target->maps, s->found[i].at);
-
-		if (m && strstr(m->path, "/libgcc_s"))
-			return true;
-	}
-	return false;
 }
 
 static void show(const struct steps *s)
