@@ -303,8 +303,10 @@ static void put_between(struct look *l, const struct raw_stack *s, struct dump_t
 		const struct raw_frame *f = &l->stacks.frames[s->first + i];
 
 		th->native = th->native || f->owner == OWNER_NATIVE;
-		out->frames[out->frame_count++] =
-			f->owner == OWNER_NATIVE ? (struct dump_frame){ .raw = *f } : own[next++];
+		if (f->owner == OWNER_NATIVE)
+			out->frames[out->frame_count++] = (struct dump_frame){ .raw = *f };
+		else
+			out->frames[out->frame_count++] = own[next++];
 	}
 	th->count = s->count;
 }

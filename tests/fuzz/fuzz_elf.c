@@ -1,6 +1,6 @@
 /*
- * fuzz_elf.c - a hostile ELF file: its call frame information, the expressions in it, its symbols, its debug information
- * and what is packed inside. The first eight bytes choose the addresses that are asked for.
+ * fuzz_elf.c - a hostile ELF file: its call frame information, the expressions in it, its symbols, its debug
+ * information and what is packed inside. The first eight bytes choose the addresses that are asked for.
  */
 #include <stdlib.h>
 #include <string.h>

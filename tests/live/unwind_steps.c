@@ -30,11 +30,10 @@ enum {
 	SHOWN = 5,
 };
 
-/* A return address, and where it lies; or was taken from, to be pushed again elsewhere (arguments are dropped so). */
+/* A return address, and where it lies. */
 struct call {
 	raddr_t slot, back;
 };
-static const raddr_t TAKEN = UINT64_MAX;
 
 struct steps {
 	pid_t pid;
@@ -120,42 +119,16 @@ static bool stop(struct steps *s, int signal)
 	return false;
 }
 
-static bool is_return(const struct steps *s, raddr_t at)
-{
-	uint8_t code[2];
-
-	return !failed(memory_read(s->target->memory, at, code, sizeof(code))) &&
-	       (code[0] == 0xc3 || code[0] == 0xc2 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3));
-}
-
-static void drop_calls(struct steps *s, const struct regs *before)
-{
-	bool returned = is_return(s, before->pc);
-
-	for (; s->count; s->count--) {
-		struct call *c = &s->calls[s->count - 1];
-
-		if (c->slot == TAKEN ? !returned : c->slot >= s->regs.sp)
-			return;
-		if (!returned && c->slot == before->sp && s->regs.sp == before->sp + sizeof(c->back)) {
-			c->slot = TAKEN;
-			return;
-		}
-		returned = returned && c->slot != TAKEN;
-	}
-}
-
 /* What the instruction did that was stepped over; the registers before it are given. True: it was a call. */
 static bool follow(struct steps *s, const struct regs *before)
 {
 	raddr_t top;
 
-	drop_calls(s, before);
+	while (s->count && s->calls[s->count - 1].slot < s->regs.sp)
+		s->count--;
 	if (s->regs.sp != before->sp - sizeof(top) || s->count == FRAMES ||
 	    failed(memory_ptr(s->target->memory, s->regs.sp, &top)))
 		return false;
-	if (s->count && s->calls[s->count - 1].slot == TAKEN && s->calls[s->count - 1].back == top)
-		s->calls[s->count - 1].slot = s->regs.sp;
 	if (top < before->pc + CALL_SHORTEST || top > before->pc + CALL_LONGEST)
 		return false;
 	s->calls[s->count++] = (struct call){ s->regs.sp, top };
