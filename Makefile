@@ -240,7 +240,7 @@ fuzz: ## run each fuzzer for FUZZ_SECONDS
 
 $(BUILD)/tests/fuzz/%: $(OBJ)/tests/fuzz/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
-	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS) -lcmocka
 
 # What a fuzzer finds is kept in the build folder; tests/fuzz/corpus/NAME holds the seeds.
 .PHONY: run-fuzzers
@@ -296,9 +296,10 @@ $(BUILD)/tools/%: $(OBJ)/tools/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
 
 .PHONY: bench
-bench: all ## cspy beside its peers, in one run
+bench: all live-helpers ## cspy beside its peers, in one run
 	@tools/setup bench
 	@CSPY=$(abspath $(BUILD)/cspy) bench/run
+	@bench/native $(BUILD)
 
 .PHONY: bench-top
 bench-top: all ## what the live view costs, beside py-spy's

@@ -8,6 +8,8 @@
 #include "starting.h"
 #include "target_core.h"
 
+enum { TRIES_FIRST = 10 }; /* for an interpreter, before a young process is taken for one that has none */
+
 struct options {
 	pid_t pid;
 	bool json, subprocesses;
@@ -21,6 +23,7 @@ static const struct option_row rows[] = {
 	{ "subprocesses", 's', OPTION_FLAG, AT(subprocesses), NULL,
 	  "its children, too, and theirs; equal stacks once" },
 	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
+	{ "native", 'n', OPTION_FLAG, AT(dump.native), NULL, "native frames, too (C, C++, Rust, Go); of any process" },
 	{ "core", 'c', OPTION_STRING, AT(core), "CORE", "a core file, of a process that is no more" },
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
@@ -45,14 +48,17 @@ static struct err take(const struct options *o, char *why, size_t cap, bool *rea
 {
 	static const struct timespec nap = { 0, 10000000 };
 
-	for (;;) {
+	for (int tries = 0;; tries++) {
+		struct dump_options wanted = o->dump;
 		struct target *target = NULL;
 		struct err e = target_open(o->pid, &target);
+
+		wanted.any = wanted.native && (tries >= TRIES_FIRST || !starting_left(o->pid));
 
 		why[0] = 0;
 		*readable = !failed(e);
 		if (!failed(e))
-			e = dump_take(target, o->dump, why, cap, ret);
+			e = dump_take(target, wanted, why, cap, ret);
 		target_close(target);
 		if (!failed(e) || !starting_may_pass(e) || !starting_left(o->pid))
 			return e;
@@ -119,10 +125,13 @@ static int dump_core(struct options *o)
 
 static int dump_tree(const struct options *o)
 {
+	struct dump_options wanted = o->dump;
 	struct tree *t = NULL;
-	struct err e = tree_take(o->pid, o->dump, &t);
+	struct err e;
 	int code = EXIT_OK;
 
+	wanted.any = wanted.native;
+	e = tree_take(o->pid, wanted, &t);
 	if (!failed(e) && !t->process_count)
 		e = err_at(ERR_GONE, 0, "looking at the process");
 	/* Nothing can be told of its children without a word about itself. */
@@ -155,6 +164,12 @@ static int dump_run(const struct command *self, int argc, char **argv)
 	if (rest.command)
 		return advice_say(EXIT_USAGE, "dump takes a running process, no command",
 				  "to start a program: cspy record -- COMMAND");
+	if (o.dump.native && (o.dump.nonblocking || o.core))
+		return advice_say(EXIT_USAGE,
+				  o.core ? "--native and --core: native frames are those of a live process"
+					 : "--native and --nonblocking: a thread's registers can be read only while it "
+					   "is stopped",
+				  "");
 	if (o.core) {
 		o.exe = rest.operand;
 		if (o.pid || o.subprocesses)

@@ -6,6 +6,7 @@
 
 #include "cspy/sampler.h"
 #include "dump.h"
+#include "merge.h"
 #include "pause.h"
 #include "runtimes.h"
 #include "target_core.h"
@@ -28,6 +29,8 @@ struct look {
 	void *instance;
 	struct raw_stacks stacks, before; /* this read's, and the last one's */
 	struct pause pause;
+	struct merger merger;	    /* where native frames are wanted beside an interpreter's */
+	struct profile_stats stats; /* the merger's; nobody asks for them */
 };
 
 void dump_free(struct dump *d)
@@ -98,13 +101,19 @@ static struct err sample(struct look *l)
 
 	for (size_t i = 0; i < l->pause.count; i++)
 		held[n++] = l->pause.list[i].ns_tid;
-	look = (struct rt_look){ .now_ns = clock_now(), .still = held, .still_count = n, .certain = true };
+	look = (struct rt_look){ .now_ns = clock_now(),
+				 .still = held,
+				 .still_count = n,
+				 .certain = true,
+				 .sleepers = l->dump->options.native };
 	l->stacks = l->before;
 	l->before = last;
 	raw_stacks_reset(&l->stacks);
 	e = l->ops->sample(l->instance, l->target, &look, &l->stacks);
 	if (!failed(e))
 		compare(l);
+	if (!failed(e))
+		e = merger_sample(&l->merger, l->target, &look);
 	return e; /* cppcheck-suppress returnDanglingLifetime; an error points to constants only */
 }
 
@@ -153,7 +162,7 @@ static struct err read_stacks(struct look *l)
 
 	for (int i = 0; i < TRIES; i++) {
 		l->dump->paused_ns += pause_release(&l->pause);
-		e = hold(l, i > 0);
+		e = hold(l, i > 0 || l->dump->options.native);
 		if (failed(e) && e.os != EBUSY)
 			return e;
 		e = sample(l);
@@ -189,7 +198,8 @@ static void set_state(struct dump_thread *th, const struct raw_stack *s, enum th
 			 th->owns_lock ? "+" : "", th->owns_lock ? low : "", s->gc ? "+gc" : "");
 }
 
-static void add_thread(struct look *l, const struct raw_stack *s, const enum thread_state *states)
+static void add_thread(struct look *l, const struct raw_stacks *all, const struct raw_stack *s,
+		       const enum thread_state *states)
 {
 	struct dump *d = l->dump;
 	struct thread *os = s->ns_tid ? target_thread(l->target, s->ns_tid) : NULL;
@@ -202,6 +212,8 @@ static void add_thread(struct look *l, const struct raw_stack *s, const enum thr
 		.tid = os ? os->tid : 0,
 		.ns_tid = s->ns_tid,
 		.deep = s->deep,
+		.lost = s->lost,
+		.native = l->ops->fallback,
 		.sure = s->sure,
 		.err = s->err,
 		.first = d->frame_count,
@@ -210,7 +222,7 @@ static void add_thread(struct look *l, const struct raw_stack *s, const enum thr
 	set_state(th, s, os ? states[os - l->target->threads] : THREAD_UNKNOWN, d->about.lock);
 	xgrow(&d->frames, &d->frame_cap, d->frame_count + th->count, sizeof(*d->frames));
 	for (size_t i = 0; i < th->count; i++)
-		d->frames[d->frame_count++] = (struct dump_frame){ .raw = l->stacks.frames[s->first + i] };
+		d->frames[d->frame_count++] = (struct dump_frame){ .raw = all->frames[s->first + i] };
 }
 
 static void add_local(void *arg, const struct rt_local *local)
@@ -245,7 +257,8 @@ static void name_thread(struct look *l, const struct raw_stack *s, struct dump_t
 {
 	char comm[64];
 
-	if (l->ops->thread_name && !failed(l->ops->thread_name(l->instance, l->target, s, l->dump->strings, &th->name)))
+	if (s && l->ops->thread_name &&
+	    !failed(l->ops->thread_name(l->instance, l->target, s, l->dump->strings, &th->name)))
 		return;
 	th->name = 0;
 	if (!th->tid)
@@ -258,7 +271,10 @@ static void resolve(struct look *l, struct dump_frame *f)
 {
 	struct frame_info info = { 0 };
 
-	f->err = l->ops->resolve(l->instance, l->target, &f->raw, l->dump->strings, &info);
+	if (f->raw.owner == OWNER_NATIVE)
+		f->err = l->merger.ops->resolve(l->merger.instance, l->target, &f->raw, l->dump->strings, &info);
+	else
+		f->err = l->ops->resolve(l->instance, l->target, &f->raw, l->dump->strings, &info);
 	if (!failed(f->err))
 		f->id = frames_add(l->dump->frames_known, info);
 }
@@ -273,6 +289,75 @@ static enum thread_state *read_states(struct target *t)
 	return states;
 }
 
+/* ---- Native frames ---- */
+
+/* The same thread with native frames between those that it has, whose variables may have been read. */
+static void put_between(struct look *l, const struct raw_stack *s, struct dump_thread *th, struct dump *out)
+{
+	const struct dump_frame *own = &l->dump->frames[th->first];
+	size_t next = 0;
+
+	th->first = out->frame_count;
+	xgrow(&out->frames, &out->frame_cap, out->frame_count + s->count, sizeof(*out->frames));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct raw_frame *f = &l->stacks.frames[s->first + i];
+
+		th->native = th->native || f->owner == OWNER_NATIVE;
+		if (f->owner == OWNER_NATIVE)
+			out->frames[out->frame_count++] = (struct dump_frame){ .raw = *f };
+		else
+			out->frames[out->frame_count++] = own[next++];
+	}
+	th->count = s->count;
+}
+
+static void merge(struct look *l)
+{
+	struct dump out = { 0 };
+
+	merger_merge(&l->merger, l->target, &l->stacks, &l->stats);
+	for (size_t i = 0; i < l->stacks.count; i++)
+		if (!failed(l->stacks.list[i].err))
+			put_between(l, &l->stacks.list[i], &l->dump->threads[i], &out);
+	free(l->dump->frames);
+	l->dump->frames = out.frames;
+	l->dump->frame_count = out.frame_count;
+	l->dump->frame_cap = out.frame_cap;
+}
+
+/* Threads that the interpreter knows nothing of. */
+static void add_others(struct look *l, const enum thread_state *states)
+{
+	const struct raw_stacks *natives = &l->merger.natives;
+
+	for (size_t i = 0; i < natives->count; i++) {
+		const struct raw_stack *s = &natives->list[i];
+		bool known = !s->count;
+
+		for (size_t k = 0; k < l->stacks.count; k++)
+			known = known || l->stacks.list[k].ns_tid == s->ns_tid;
+		if (!known)
+			add_thread(l, natives, s, states);
+	}
+}
+
+/* What can be done without holding anybody. */
+static struct err complete(struct look *l, const enum thread_state *states)
+{
+	struct err e = OK;
+
+	if (l->ops->complete)
+		e = l->ops->complete(l->instance, l->target, &l->stacks);
+	for (size_t i = 0; !failed(e) && l->ops->complete && i < l->stacks.count; i++)
+		if (l->stacks.list[i].count)
+			add_thread(l, &l->stacks, &l->stacks.list[i], states);
+	if (!failed(e) && l->merger.ops) {
+		merge(l);
+		add_others(l, states);
+	}
+	return e;
+}
+
 static struct err take(struct look *l)
 {
 	struct dump *d = l->dump;
@@ -285,17 +370,19 @@ static struct err take(struct look *l)
 	e = read_stacks(l);
 	if (!failed(e)) {
 		for (size_t i = 0; i < l->stacks.count; i++)
-			add_thread(l, &l->stacks.list[i], states);
+			add_thread(l, &l->stacks, &l->stacks.list[i], states);
 		if (d->options.locals && l->ops->locals)
 			read_locals(l);
 	}
 	d->paused_ns += pause_release(&l->pause);
+	if (!failed(e))
+		e = complete(l, states);
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < d->thread_count; i++) {
 		struct dump_thread *th = &d->threads[i];
 
-		name_thread(l, &l->stacks.list[i], th);
+		name_thread(l, i < l->stacks.count && !l->ops->fallback ? &l->stacks.list[i] : NULL, th);
 		if (th->tid && !th->active)
 			target_thread_wait_text(l->target, th->tid, th->waits_for, sizeof(th->waits_for));
 	}
@@ -334,7 +421,7 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap, struct dump **ret)
 {
 	struct look l = { .target = t };
-	struct err e = runtimes_attach(t, false, why, cap, &l.ops, &l.instance);
+	struct err e = runtimes_attach(t, o.any, why, cap, &l.ops, &l.instance);
 
 	if (failed(e))
 		return e;
@@ -342,9 +429,13 @@ struct err dump_take(struct target *t, struct dump_options o, char *why, size_t 
 	l.ops->about(l.instance, &l.dump->about);
 	raw_stacks_init(&l.stacks, DEPTH);
 	raw_stacks_init(&l.before, DEPTH);
-	e = take(&l);
+	if (o.native && !l.ops->fallback)
+		e = merger_init(&l.merger, t, l.ops->loops, l.dump->strings, DEPTH);
+	if (!failed(e))
+		e = take(&l);
 	raw_stacks_free(&l.stacks);
 	raw_stacks_free(&l.before);
+	merger_free(&l.merger);
 	l.ops->detach(l.instance);
 	if (failed(e)) {
 		dump_free(l.dump);

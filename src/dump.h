@@ -10,6 +10,8 @@
 struct dump_options {
 	bool locals;
 	bool nonblocking;
+	bool native;	     /* native frames, too */
+	bool any;	     /* a process without an interpreter, by its native frames */
 	bool full_filenames; /* text only: JSON has both */
 };
 
@@ -39,6 +41,8 @@ struct dump_thread {
 	bool owns_lock;
 	bool gc;
 	bool deep;	     /* the root side is missing */
+	bool lost;	     /* the way to the root was lost, as native stacks may */
+	bool native;	     /* native frames are in it */
 	bool sure;	     /* the stack could not change while it was read */
 	struct err err;	     /* why there is no stack */
 	size_t first, count; /* frames, leaf first */

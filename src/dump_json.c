@@ -115,6 +115,8 @@ static void put_frame(FILE *out, const struct dump *d, const struct dump_frame *
 	fputc(',', out);
 	put_bool(out, "library", info.library);
 	fputc(',', out);
+	put_bool(out, "native", info.kind == FRAME_NATIVE);
+	fputc(',', out);
 	put_error(out, f->err);
 	fputc('}', out);
 }
@@ -149,6 +151,10 @@ static void put_thread(FILE *out, const struct dump *d, const struct dump_thread
 	put_bool(out, "truncated", th->deep);
 	fputc(',', out);
 	put_bool(out, "sure", th->sure);
+	fputc(',', out);
+	put_bool(out, "lost", th->lost);
+	fputc(',', out);
+	put_bool(out, "native", th->native);
 	fputc(',', out);
 	put_text(out, "runtime", d->about.name);
 	fputc(',', out);

@@ -76,10 +76,14 @@ static void print_thread(FILE *out, const struct dump *d, const struct dump_thre
 		dump_text_error(out, "stack could not be read", th->err);
 	else if (!th->sure)
 		fputs("    [read while the thread ran: may mix two moments]\n", out);
+	if (d->options.native && !th->native)
+		fputs("    [without its native frames: they were not found, or did not fit]\n", out);
 	for (size_t i = 0; i < th->count; i++)
 		dump_text_frame(out, d, &d->frames[th->first + i]);
 	if (th->deep)
 		fputs("    [more frames, not read]\n", out);
+	if (th->lost)
+		fputs("    [more frames, lost: the way to them was not found]\n", out);
 }
 
 void dump_text(FILE *out, const struct dump *d)
@@ -89,7 +93,7 @@ void dump_text(FILE *out, const struct dump *d)
 		fprintf(out, " (%d in its container)", (int)d->ns_pid);
 	fputs(": ", out);
 	utf8_put_plain(out, d->command);
-	fprintf(out, "\n%s v%s (", d->about.name, d->about.version);
+	fprintf(out, "\n%s%s%s (", d->about.name, *d->about.version ? " v" : "", d->about.version);
 	utf8_put_plain(out, d->exe);
 	fputc(')', out);
 	if (*d->about.flavour)

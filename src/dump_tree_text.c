@@ -125,9 +125,9 @@ void tree_text(FILE *out, const struct tree *t)
 		read += t->processes[i].dump != NULL;
 	fprintf(out, "Process %d: ", t->process_count ? (int)t->processes[0].pid : 0);
 	utf8_put_plain(out, t->process_count ? t->processes[0].command : "");
-	fprintf(out, "\n%zu process%s, %zu with an interpreter, %zu thread%s, %zu different stack%s\n\n",
-		t->process_count, t->process_count == 1 ? "" : "es", read, t->thread_count,
-		t->thread_count == 1 ? "" : "s", t->group_count, t->group_count == 1 ? "" : "s");
+	fprintf(out, "\n%zu process%s, %zu %s, %zu thread%s, %zu different stack%s\n\n", t->process_count,
+		t->process_count == 1 ? "" : "es", read, t->options.native ? "read" : "with an interpreter",
+		t->thread_count, t->thread_count == 1 ? "" : "s", t->group_count, t->group_count == 1 ? "" : "s");
 	for (size_t i = 0; i < t->group_count; i++)
 		print_group(out, t, &t->groups[i]);
 	print_others(out, t);

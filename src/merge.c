@@ -113,7 +113,7 @@ static struct merge_place look_up(struct merger *m, struct target *t, const stru
 static const struct merge_place *place_of(struct merger *m, struct target *t, const struct raw_frame *f)
 {
 	bool fresh;
-	uint64_t *number = map64_put(&m->numbers, map64_key(hash_step(f->code, f->stamp)), &fresh);
+	uint64_t *number = map64_put(&m->numbers, map64_key(hash_step(hash_step(f->code, f->stamp), f->pos)), &fresh);
 
 	if (fresh)
 		m->place_count = 0;

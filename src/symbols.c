@@ -6,23 +6,27 @@
 
 #include "cspy/symbols.h"
 #include "debug_file.h"
+#include "debug_info.h"
 #include "demangle.h"
+#include "map64.h"
 #include "modules.h"
 #include "symbol_table.h"
 
-enum { NAME_BYTES = 1024 };
+enum { NAME_BYTES = 1024, ADDRESSES_MAX = 1 << 18 };
 
 /* What is known of one file. */
 struct names {
 	bool ready;
 	struct symbol_table table;
 	struct image *debug; /* whose names the table borrows, too */
+	struct debug_info *info;
 };
 
 struct symbols {
 	struct modules *modules; /* borrowed */
 	struct names *list;	 /* by number of the module */
 	size_t cap;
+	struct map64 inlined; /* by address and module: how many functions are, plus one */
 };
 
 struct symbols *symbols_new(struct modules *m)
@@ -30,6 +34,7 @@ struct symbols *symbols_new(struct modules *m)
 	struct symbols *s = xcalloc(1, sizeof(*s));
 
 	s->modules = m;
+	map64_init(&s->inlined, ADDRESSES_MAX);
 	return s;
 }
 
@@ -39,9 +44,11 @@ void symbols_free(struct symbols *s)
 		return;
 	for (size_t i = 0; i < s->cap; i++) {
 		symbol_table_free(&s->list[i].table);
+		debug_info_free(s->list[i].info);
 		image_close(s->list[i].debug);
 	}
 	free(s->list);
+	map64_free(&s->inlined);
 	free(s);
 }
 
@@ -54,7 +61,7 @@ static bool has_symtab(struct image *img)
 	return image_section(img, ".symtab", &svma, &bytes, &len);
 }
 
-static const struct names *names_of(struct symbols *s, const struct code_map *map, const struct module *module)
+static struct names *names_of(struct symbols *s, const struct code_map *map, const struct module *module)
 {
 	struct names *n;
 
@@ -72,6 +79,7 @@ static const struct names *names_of(struct symbols *s, const struct code_map *ma
 	if (n->debug)
 		symbol_table_add(&n->table, n->debug);
 	symbol_table_sort(&n->table);
+	n->info = debug_info_new(n->debug ? n->debug : module->image);
 	return n;
 }
 
@@ -136,12 +144,75 @@ static struct frame_info info_of(struct strings *strings, const char *name, cons
 	};
 }
 
-struct err symbols_name(struct symbols *s, raddr_t at, struct strings *strings, struct frame_info *ret)
+static size_t count_inlined(struct symbols *s, raddr_t at)
+{
+	const struct code_map *map = modules_map(s->modules, at);
+	const struct module *module = map ? modules_open(s->modules, map) : NULL;
+	struct debug_place places[INLINED_MAX + 1];
+	struct names *names;
+	uint64_t svma;
+	size_t n;
+
+	if (!module || !module->image || !modules_svma(module, map, at, &svma))
+		return 0;
+	names = names_of(s, map, module);
+	n = names->info ? debug_info_at(names->info, svma, places) : 0;
+	return n ? n - 1 : 0;
+}
+
+size_t symbols_inlined(struct symbols *s, raddr_t at, uint32_t module)
+{
+	uint64_t *known;
+	bool fresh;
+
+	/* Most files have no debug information. */
+	if (!module || (module <= s->cap && s->list[module - 1].ready && !s->list[module - 1].info))
+		return 0;
+	known = map64_put(&s->inlined, map64_key(hash_step(hash_step(module, at), at)), &fresh);
+	if (!*known)
+		*known = count_inlined(s, at) + 1;
+	return *known - 1;
+}
+
+/* The name, file and line of the one of them that `inner` tells. */
+static bool name_by_debug_info(struct names *names, uint64_t svma, size_t inner, char *name, size_t cap,
+			       struct strings *strings, struct frame_info *ret)
+{
+	struct debug_place places[INLINED_MAX + 1];
+	size_t n = names->info ? debug_info_at(names->info, svma, places) : 0;
+	const struct debug_place *p = &places[inner];
+
+	if (inner >= n)
+		return false;
+	if (p->file)
+		ret->file = strings_add(strings, p->file, strlen(p->file));
+	ret->line = p->line;
+	ret->first_line = p->first_line;
+	if (!p->function)
+		return false;
+	demangle(p->function, name, cap);
+	return true;
+}
+
+static void name_by_symbol(struct names *names, const struct module *module, uint64_t svma, char *name, size_t cap)
+{
+	const struct symbol *symbol = symbol_table_find(&names->table, svma);
+
+	if (symbol) {
+		demangle(symbol->name, name, cap);
+		name[strcspn(name, "@")] = 0; /* a symbol's version */
+	} else {
+		snprintf(name, cap, "%.900s+0x%" PRIx64, base_name(module->path), function_start(module->image, svma));
+	}
+}
+
+struct err symbols_name(struct symbols *s, raddr_t at, size_t inner, struct strings *strings, struct frame_info *ret)
 {
 	const struct code_map *map = modules_map(s->modules, at);
 	const struct module *module;
-	const struct symbol *symbol;
-	char name[NAME_BYTES];
+	struct frame_info found = { 0 };
+	char name[NAME_BYTES], marked[NAME_BYTES + 16];
+	struct names *names;
 	uint64_t svma;
 
 	if (!map)
@@ -151,14 +222,17 @@ struct err symbols_name(struct symbols *s, raddr_t at, struct strings *strings, 
 		*ret = info_of(strings, module ? "[unknown]" : "[jit]", module ? module->path : "");
 		return OK;
 	}
-	symbol = symbol_table_find(&names_of(s, map, module)->table, svma);
-	if (symbol) {
-		demangle(symbol->name, name, sizeof(name));
-		name[strcspn(name, "@")] = 0; /* a symbol's version */
+	names = names_of(s, map, module);
+	if (name_by_debug_info(names, svma, inner, name, sizeof(name), strings, &found)) {
+		snprintf(marked, sizeof(marked), "%s [inlined]", name);
+		*ret = info_of(strings, marked, module->path);
+		ret->name = strings_add(strings, name, strlen(name));
 	} else {
-		snprintf(name, sizeof(name), "%.900s+0x%" PRIx64, base_name(module->path),
-			 function_start(module->image, svma));
+		name_by_symbol(names, module, svma, name, sizeof(name));
+		*ret = info_of(strings, name, module->path);
 	}
-	*ret = info_of(strings, name, module->path);
+	ret->file = found.file;
+	ret->line = found.line;
+	ret->first_line = found.first_line;
 	return OK;
 }

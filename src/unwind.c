@@ -46,6 +46,12 @@ void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
+void regs_of_sleeper(raddr_t pc, raddr_t sp, struct regs *ret)
+{
+	*ret = (struct regs){ .known = 1ull << regs_sp, .pc = pc, .sp = sp };
+	ret->v[regs_sp] = sp;
+}
+
 static struct cfi *cfi_of(struct unwinder *u, const struct code_map *map, const struct module *module)
 {
 	xgrow(&u->cfi, &u->cfi_cap, map->module + 1, sizeof(struct cfi *));

@@ -111,6 +111,22 @@ static enum in_kernel current_call(struct target *t, pid_t tid, long *number, ui
 	return sscanf(text, "%ld %" SCNx64, number, first) >= 1 && *number >= 0 ? IN_CALL : ELSEWHERE;
 }
 
+bool target_thread_asleep_at(struct target *t, pid_t tid, raddr_t *ret_pc, raddr_t *ret_sp)
+{
+	char path[64], text[256], *last, *before;
+
+	snprintf(path, sizeof(path), "task/%d/syscall", (int)tid);
+	if (procfs_read_buf(t->proc, path, text, sizeof(text)) <= 0)
+		return false;
+	/* The call and its arguments, if there is one, then both. */
+	last = strrchr(text, ' ');
+	if (!last)
+		return false;
+	*last = 0;
+	before = strrchr(text, ' ');
+	return before && sscanf(before + 1, "%" SCNx64, ret_sp) == 1 && sscanf(last + 1, "%" SCNx64, ret_pc) == 1;
+}
+
 /* Where the kernel hides system calls, the name of the function that it sleeps in still tells something. */
 static enum thread_wait by_wchan(struct target *t, pid_t tid)
 {

@@ -75,6 +75,8 @@ struct rt_look {
 	size_t still_count;
 	bool certain;	/* sure and lock_free are wanted; else they may be left false, which is cheaper */
 	bool functions; /* native stacks: of one that holds functions of a JIT with a map of its code, those alone */
+	bool sleepers;	/* native stacks: those of held threads that sleep, too, as far as the kernel tells their
+			   registers */
 	bool twice;	/* read the leaf's end of every stack a second time right after the first; see agreed */
 };
 

@@ -95,6 +95,9 @@ struct thread *target_thread(struct target *t, pid_t ns_tid);
 enum thread_state target_thread_state(struct target *t, struct thread *th);
 /* By the system call that it is in (some 5 us). */
 struct thread_wait_info target_thread_wait(struct target *t, pid_t tid);
+/* Where a thread that sleeps will go on, and its stack pointer there; false when it runs or the kernel does not tell.
+ */
+bool target_thread_asleep_at(struct target *t, pid_t tid, raddr_t *ret_pc, raddr_t *ret_sp);
 /* In words: "read of 5 (pipe:[4711])", "futex", "wait for process 17"; "" when it does not wait or that can't be told.
  */
 void target_thread_wait_text(struct target *t, pid_t tid, char *buf, size_t cap);

@@ -20,6 +20,9 @@ struct regs {
 /* Of a thread that cspy's ptrace holds still. */
 MUST_CHECK struct err regs_get(pid_t tid, struct regs *ret);
 
+/* Of one that sleeps and is left alone: nothing else is known of it. */
+void regs_of_sleeper(raddr_t pc, raddr_t sp, struct regs *ret);
+
 /*
  * Bytes of the thread's stack, copied while it stood still: from STACK_BELOW bytes below its stack pointer on, since
  * what a function has just popped, or keeps there by the ABI, is wanted too.

@@ -100,6 +100,18 @@ static struct raw_frame frame_of(const struct perfmap_code *code)
 	return (struct raw_frame){ .code = code->start, .pos = code->line, .stamp = stamp_jit | code->stamp };
 }
 
+/* A frame each for the functions that were inlined there, then that of the function itself. */
+static void push_native(const struct jit *j, const struct code_addr *c, struct raw_stacks *out)
+{
+	struct raw_frame f = native_frame(c);
+	size_t inlined = symbols_inlined(j->symbols, f.code, c->module);
+
+	for (size_t i = 0; i <= inlined; i++) {
+		f.pos = i;
+		raw_stacks_frame(out, &f);
+	}
+}
+
 enum what {
 	OTHER,	  /* native code, and what a JIT has between functions */
 	UNKNOWN,  /* code of a JIT that its map leaves out */
@@ -161,10 +173,13 @@ static bool has_function(struct jit *j, struct target *t, const struct code_addr
 static void push_itself(const struct jit *j, const struct code_addr *c, struct raw_stacks *out)
 {
 	struct perfmap_code code;
-	struct raw_frame f = native_frame(c);
+	struct raw_frame f;
 
-	if (perfmap_find(j->map, code_addr_lookup(*c), &code) && code.glue)
-		f = frame_of(&code);
+	if (!perfmap_find(j->map, code_addr_lookup(*c), &code) || !code.glue) {
+		push_native(j, c, out);
+		return;
+	}
+	f = frame_of(&code);
 	raw_stacks_frame(out, &f);
 }
 
@@ -179,8 +194,12 @@ void jit_push(struct jit *j, struct target *t, const struct code_addr *found, si
 
 		if (what == WITHIN && others)
 			push_itself(j, &found[i], out);
-		if (what != OTHER || others)
+		if (what == OTHER && !others)
+			continue;
+		if (jit_is_frame(&f))
 			raw_stacks_frame(out, &f);
+		else
+			push_native(j, &found[i], out);
 	}
 }
 

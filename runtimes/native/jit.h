@@ -4,15 +4,16 @@
 
 #include "cspy/perfmap.h"
 #include "cspy/runtime.h"
-#include "cspy/unwind.h"
+#include "cspy/symbols.h"
 
 enum { TRAMPOLINES_MAX = 16 };
 
 struct jit {
 	struct perfmap *map;
-	bool there;	     /* the map, when it was read last */
-	bool functions;	     /* of a stack that has some, those alone */
-	uint64_t array_head; /* bytes of V8's bytecode arrays before the bytecode; 0: not met yet */
+	struct symbols *symbols; /* borrowed */
+	bool there;		 /* the map, when it was read last */
+	bool functions;		 /* of a stack that has some, those alone */
+	uint64_t array_head;	 /* bytes of V8's bytecode arrays before the bytecode; 0: not met yet */
 	/* Return addresses in V8's interpreter, as its frames have shown. */
 	raddr_t trampolines[TRAMPOLINES_MAX];
 	size_t trampoline_count;

@@ -35,6 +35,7 @@ struct native {
 	struct code_addr *found;
 	size_t found_cap;
 	uint64_t now_ns, listed_ns;
+	bool sleepers;	/* are wanted in this look */
 	pid_t *running; /* threads, at the last look */
 	size_t running_count, running_cap, turn;
 };
@@ -68,6 +69,7 @@ static struct err attach(struct target *t, const struct mapping *at, struct imag
 	n->unwinder = unwinder_new(t, n->modules);
 	n->symbols = symbols_new(n->modules);
 	n->jit.map = perfmap_new(t);
+	n->jit.symbols = n->symbols;
 	*ret = n;
 	return OK;
 }
@@ -104,14 +106,26 @@ static struct err mutators(void *instance, struct target *t, pid_t *ns_tids, siz
 	return OK;
 }
 
+/* Threads that sleep are not stopped, and can't be asked for their registers: the kernel tells the most important. */
+static bool registers(const struct native *n, struct target *t, pid_t tid, struct regs *ret)
+{
+	raddr_t pc, sp;
+
+	if (!failed(regs_get(tid, ret)))
+		return true;
+	if (!n->sleepers || !target_thread_asleep_at(t, tid, &pc, &sp))
+		return false;
+	regs_of_sleeper(pc, sp, ret);
+	return true;
+}
+
 static void capture(struct native *n, struct target *t, pid_t ns_tid)
 {
 	struct capture *c = &n->captures[n->count];
 	const struct thread *th = target_thread(t, ns_tid);
 	size_t len;
 
-	/* Threads that sleep are not stopped, and can't be asked for their registers. */
-	if (!th || failed(regs_get(th->tid, &c->regs)))
+	if (!th || !registers(n, t, th->tid, &c->regs))
 		return;
 	c->ns_tid = ns_tid;
 	len = stacks_size(&n->sizes, ns_tid, &t->maps, c->regs.sp, &c->stack.at);
@@ -129,6 +143,7 @@ static struct err sample(void *instance, struct target *t, const struct rt_look 
 	n->now_ns = look->now_ns;
 	n->count = 0;
 	n->jit.functions = look->functions;
+	n->sleepers = look->sleepers;
 	perfmap_mark(n->jit.map);
 	for (size_t i = 0; i < look->still_count && n->count < CAPTURES_MAX; i++)
 		capture(n, t, look->still[i]);
@@ -185,7 +200,7 @@ static struct err resolve(void *instance, struct target *t, const struct raw_fra
 	(void)t;
 	if (jit_is_frame(frame))
 		return jit_name(&n->jit, frame, strings, ret);
-	return symbols_name(n->symbols, frame->code, strings, ret);
+	return symbols_name(n->symbols, frame->code, frame->pos, strings, ret);
 }
 
 /* Files don't change under a process, and of other code nothing is remembered by address. */

@@ -1,6 +1,6 @@
 /*
- * fuzz_elf.c - a hostile ELF file: its call frame information, the expressions in it, its symbols and what is packed
- * inside. The first eight bytes choose the addresses that are asked for.
+ * fuzz_elf.c - a hostile ELF file: its call frame information, the expressions in it, its symbols, its debug
+ * information and what is packed inside. The first eight bytes choose the addresses that are asked for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "debug_file.h"
+#include "debug_info.h"
 #include "demangle.h"
 #include "symbol_table.h"
 #include "unwind_cfi.h"
@@ -64,6 +65,29 @@ static void ask(struct image *img, uint64_t seed)
 	cfi_free(c);
 }
 
+static void inform(struct image *img, uint64_t seed)
+{
+	struct debug_info *d = debug_info_new(img);
+	const struct image_segment *segments;
+	size_t n = d ? image_segments(img, &segments) : 0, len = 0;
+
+	for (unsigned i = 0; n && i < ADDRESSES; i++) {
+		const struct image_segment *s = &segments[(seed >> i) % n];
+		uint64_t at = s->svma + (seed * (i + 1) >> 7) % (s->mem_size ? s->mem_size : 1);
+		struct debug_place places[INLINED_MAX + 1];
+		size_t count = debug_info_at(d, at, places);
+
+		if (count > countof(places))
+			abort();
+		for (size_t k = 0; k < count; k++)
+			len += (places[k].function ? strlen(places[k].function) : 0) +
+			       (places[k].file ? strlen(places[k].file) : 0);
+	}
+	if (len == SIZE_MAX)
+		abort();
+	debug_info_free(d);
+}
+
 static void name(struct image *img, uint64_t seed)
 {
 	struct symbol_table t = { 0 };
@@ -102,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	ask(img, seed);
 	name(img, seed);
+	inform(img, seed);
 	image_close(debug_file_inside(img));
 	image_close(img);
 	return 0;

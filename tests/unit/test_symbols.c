@@ -11,6 +11,7 @@
 
 #include "cspy/symbols.h"
 #include "demangle.h"
+#include "modules.h"
 #include "symbol_table.h"
 
 static void check_demangled(const char *name, const char *expected)
@@ -100,15 +101,71 @@ static void own_functions_are_named_and_their_module(void **state)
 	assert_false(failed(target_open(getpid(), &t)));
 	m = modules_new(t);
 	s = symbols_new(m);
-	assert_false(failed(symbols_name(s, (uintptr_t)own_functions_are_named_and_their_module, strings, &info)));
+	assert_false(failed(symbols_name(s, (uintptr_t)own_functions_are_named_and_their_module, 0, strings, &info)));
 	assert_string_equal(strings_get(strings, info.function), "own_functions_are_named_and_their_module");
 	assert_non_null(strstr(strings_get(strings, info.module), "test_symbols"));
 	assert_int_equal(info.kind, FRAME_NATIVE);
-	assert_int_equal(symbols_name(s, 16, strings, &info).code, ERR_FAULT);
+	assert_int_equal(symbols_name(s, 16, 0, strings, &info).code, ERR_FAULT);
 	symbols_free(s);
 	modules_free(m);
 	target_close(t);
 	strings_free(strings);
+}
+
+/* An address within itself, and the line that is there. */
+static inline __attribute__((always_inline)) uintptr_t here(uint32_t *line)
+{
+	uintptr_t at;
+
+	*line = __LINE__ + 4;
+#if defined(__aarch64__)
+	__asm__ volatile("adr %0, ." : "=r"(at));
+#else
+	__asm__ volatile("lea 0(%%rip), %0" : "=r"(at));
+#endif
+	return at - 1; /* as a return address is looked up */
+}
+
+static __attribute__((noinline)) uintptr_t around(uint32_t *inner, uint32_t *outer)
+{
+	*outer = __LINE__ + 1;
+	return here(inner);
+}
+
+static void check_frame(struct symbols *s, uintptr_t at, size_t inner, const char *name, uint32_t line)
+{
+	struct strings *strings = strings_new();
+	struct frame_info info;
+
+	assert_false(failed(symbols_name(s, at, inner, strings, &info)));
+	assert_string_equal(strings_get(strings, info.function), name);
+	assert_non_null(strstr(strings_get(strings, info.file), "test_symbols.c"));
+	assert_in_range(info.line, line - 1, line + 1); /* an assembler statement has some lines */
+	assert_in_range(info.first_line, 1, line - 1);
+	strings_free(strings);
+}
+
+static void inlined_functions_come_before_the_one_that_they_are_in(void **state)
+{
+	struct symbols *s;
+	struct modules *m;
+	struct target *t;
+	uint32_t inner, outer, module;
+	uintptr_t at = around(&inner, &outer);
+
+	(void)state;
+	assert_false(failed(target_open(getpid(), &t)));
+	m = modules_new(t);
+	s = symbols_new(m);
+	module = modules_map(m, at)->module + 1;
+	assert_int_equal(symbols_inlined(s, at, module), 1);
+	assert_int_equal(symbols_inlined(s, at, module), 1);
+	assert_int_equal(symbols_inlined(s, at, 0), 0);
+	check_frame(s, at, 0, "here [inlined]", inner);
+	check_frame(s, at, 1, "around", outer);
+	symbols_free(s);
+	modules_free(m);
+	target_close(t);
 }
 
 int main(void)
@@ -117,6 +174,7 @@ int main(void)
 		cmocka_unit_test(names_are_demangled_without_parameters),
 		cmocka_unit_test(name_that_explodes_is_cut),
 		cmocka_unit_test(address_is_named_by_the_function_that_holds_it),
+		cmocka_unit_test(inlined_functions_come_before_the_one_that_they_are_in),
 		cmocka_unit_test(own_functions_are_named_and_their_module),
 	};
 

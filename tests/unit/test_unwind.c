@@ -41,6 +41,13 @@ static const uint8_t with_pops[] = {
 	0x48, 0x83, 0xc4, 0x30,			  /* add rsp, 48 */
 	0x41, 0x5c, 0x5b, 0x5d, 0xc3,		  /* pop r12; pop rbx; pop rbp; ret */
 };
+/* As V8's builtins leave: the return address is taken off, and pushed again above the arguments. */
+static const uint8_t drops_arguments[] = {
+	0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, /* push rbp; mov rbp, rsp; sub rsp, 16 */
+	0xc9, 0x59,					/* leave; pop rcx */
+	0x48, 0x8d, 0x64, 0x24, 0x00,			/* lea rsp, [rsp + 0] */
+	0x51, 0xc3,					/* push rcx; ret */
+};
 static const uint8_t leaf[] = { 0x31, 0xc0, 0xff, 0xc0, 0x90, 0xc3 }; /* no frame at all */
 
 static uint8_t *code;
@@ -141,6 +148,12 @@ static void each_instruction_of_a_function_with_pops_has_its_caller(void **state
 {
 	(void)state;
 	step_through(with_pops, sizeof(with_pops));
+}
+
+static void each_instruction_of_a_function_that_drops_arguments_has_its_caller(void **state)
+{
+	(void)state;
+	step_through(drops_arguments, sizeof(drops_arguments));
 }
 
 static void each_instruction_of_a_leaf_without_a_frame_has_its_caller(void **state)
@@ -302,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_instruction_of_a_function_with_leave_has_its_caller),
 		cmocka_unit_test(each_instruction_of_a_function_with_pops_has_its_caller),
+		cmocka_unit_test(each_instruction_of_a_function_that_drops_arguments_has_its_caller),
 		cmocka_unit_test(each_instruction_of_a_leaf_without_a_frame_has_its_caller),
 		cmocka_unit_test(frame_pointers_lead_to_the_root),
 		cmocka_unit_test(frame_that_points_to_itself_ends),
