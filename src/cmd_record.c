@@ -12,6 +12,7 @@
 #include "output.h"
 #include "progress.h"
 #include "record_options.h"
+#include "roles.h"
 #include "sampling.h"
 #include "stats.h"
 
@@ -118,7 +119,10 @@ static int write_profile(struct record *r)
 	struct err e = output_open(r->path, &out);
 
 	if (!failed(e)) {
-		r->o.sink->write(out.stream, r->profile, &o);
+		struct profile *grouped = profile_by_role(r->profile);
+
+		r->o.sink->write(out.stream, grouped ? grouped : r->profile, &o);
+		profile_free(grouped);
 		e = output_commit(&out);
 	}
 	return failed(e) ? file_failed(r, r->path, e) : EXIT_OK;

@@ -6,6 +6,7 @@
 
 #include "output.h"
 #include "procfs.h"
+#include "roles.h"
 #include "sampling.h"
 #include "source.h"
 #include "stats.h"
@@ -240,7 +241,10 @@ void top_snapshot(struct top *t)
 	profile_balance(t->profile);
 	e = output_open(path, &out);
 	if (!failed(e)) {
-		sink->write(out.stream, t->profile, &o);
+		struct profile *grouped = profile_by_role(t->profile);
+
+		sink->write(out.stream, grouped ? grouped : t->profile, &o);
+		profile_free(grouped);
 		e = output_commit(&out);
 	}
 	if (failed(e))

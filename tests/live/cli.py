@@ -1,6 +1,7 @@
 """Run cspy as a user does, and small programs to run it on."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -141,6 +142,8 @@ def functions_of(path):
     found = {}
     for line in path.read_text().splitlines():
         process, *frames = line.rpartition(' ')[0].split(';')
+        if re.match(r'\d+ processes: ', process):
+            process, *frames = frames
         assert process.startswith('process '), line
         pid = int(process.split()[1].rstrip(':'))
         found.setdefault(pid, set()).update(f.split(' (')[0] for f in frames)

@@ -53,6 +53,9 @@ def test_children_that_are_there_already_are_recorded(cspy, target, tmp_path):
     seen, stats, _ = record_tree(cspy, tmp_path, '-p', t.pid, '-d', '1')
     assert len(seen) == 2 and t.pid not in seen
     assert all('hot' in functions for functions in seen.values())
+    # They do the same work, so they stand under one frame.
+    roots = {line.partition(';')[0] for line in (tmp_path / 'out').read_text().splitlines()}
+    assert len(roots) == 1 and roots.pop().startswith('2 processes: '), roots
 
 
 def test_without_the_option_only_the_process_itself_is_seen(cspy, tmp_path):

@@ -1,0 +1,13 @@
+/* roles.h - processes that do the same work, under one frame. */
+#ifndef CSPY_ROLES_H
+#define CSPY_ROLES_H
+
+#include "cspy/profile.h"
+
+/*
+ * A copy in which the frames of processes with the same role (the command line, whatever numbers are in it: workers
+ * count themselves) hang below one frame for all of them. NULL: there are no two of a role. Ended by profile_free().
+ */
+struct profile *profile_by_role(const struct profile *p);
+
+#endif
