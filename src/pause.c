@@ -18,6 +18,8 @@
 static const uint64_t SPIN_NS = 60 * 1000;
 /* A thread that is not stopped by then has no CPU to stop on, or is deep in the kernel. Waiting does it no harm. */
 static const uint64_t STOP_NS = 1000 * 1000 * 1000;
+/* No more than this for letting one thread go counts as its pause. */
+static const uint64_t LET_GO_NS = 5 * 1000;
 enum { NAP_NS = 40000, LONG_NAP_NS = 500000 };
 
 /* How often the thread was given a CPU: the third number of schedstat. */
@@ -209,13 +211,15 @@ bool pause_still(const struct pause *p, struct target *t)
 
 uint64_t pause_release(struct pause *p)
 {
-	uint64_t held = 0;
+	uint64_t held = 0, begun = clock_now(), most = LET_GO_NS * p->count, took;
 
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].stopped)
 			let_go(p->list[i].tid, p->list[i].signal);
+	/* Who was let go may take this CPU for itself, which is no pause of its. */
+	took = clock_now() - begun;
 	if (p->since_ns)
-		held = clock_now() - p->since_ns;
+		held = begun - p->since_ns + (took < most ? took : most);
 	p->count = p->stopped = 0;
 	p->since_ns = 0;
 	reap_late(p);
