@@ -135,14 +135,14 @@ static int64_t *moved_of(struct profile *p, str_id function)
 	return &p->moved[function];
 }
 
-void profile_moved(struct profile *p, str_id leaf, node_id stack)
+void profile_moved(struct profile *p, str_id leaf, node_id stack, unsigned n)
 {
 	str_id kept = frames_get(p->frames, p->nodes[stack].frame).function;
 
 	if (kept == leaf)
 		return;
-	++*moved_of(p, leaf);
-	--*moved_of(p, kept);
+	*moved_of(p, leaf) += n;
+	*moved_of(p, kept) -= n;
 }
 
 void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n)

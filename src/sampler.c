@@ -61,6 +61,7 @@ struct sampler {
 	unsigned doubt;		   /* looks for which something unproven is to be expected */
 	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
 	bool at_once;		   /* as fast as can be: each read is a look of its own */
+	bool reads_twice;	   /* this look does */
 	unsigned turn;		   /* counts such looks */
 };
 
@@ -198,7 +199,7 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 		.still_count = s->pause.count,
 		.certain = s->fair,
 		.functions = !s->options.native,
-		.twice = s->twice && s->doubt && (!s->at_once || s->turn++ % TWICE_EACH == 0),
+		.twice = s->reads_twice,
 	};
 	struct err e;
 
@@ -277,6 +278,7 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 	struct err e;
 
 	s->fair = budget_coin(&s->budget, now_ns);
+	s->reads_twice = s->twice && (!s->at_once || s->turn++ % TWICE_EACH == 0);
 	for (int round = 0;; round++) {
 		e = s->fair ? hold(s) : OK;
 		if (failed(e))
@@ -396,14 +398,17 @@ static void count_moved(struct sampler *s, const struct raw_stack *stack, const 
 	const struct raw_frame *first = &seen->first_leaf;
 	str_id leaf;
 
-	if (s->fair)
+	/* Where some looks read twice, those stand for all. */
+	if (s->fair || (s->at_once && !s->reads_twice))
 		return;
 	if (first->stamp && !skip && stack->count && s->stacks.frames[stack->first].code == first->code)
+		return;
+	if (!first->stamp && !s->twice)
 		return;
 	/* Whose the moment was is not known then, but not who was met later. */
 	if (!first->stamp || failed(identify_function(&s->names, first, &leaf)))
 		leaf = frames_get(s->profile->frames, s->names.cut).function;
-	profile_moved(s->profile, leaf, node);
+	profile_moved(s->profile, leaf, node, s->at_once ? TWICE_EACH : 1);
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)

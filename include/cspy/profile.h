@@ -100,8 +100,8 @@ uint32_t profile_thread(struct profile *p, pid_t pid, pid_t tid, str_id name);
 /* Raises self as well. stats.samples is the caller's to count. */
 void profile_add(struct profile *p, node_id stack, bool fair, uint64_t n);
 /* A sample kept at `stack` had the function `leaf` at its leaf when it was first read: it was cut, or read again later.
- */
-void profile_moved(struct profile *p, str_id leaf, node_id stack);
+ * It stands for `n` of which that is not known. */
+void profile_moved(struct profile *p, str_id leaf, node_id stack, unsigned n);
 /*
  * Only when keep_runs; when_ns is CLOCK_MONOTONIC, as start_ns, and a look stands for interval_ns from then on. It
  * extends the thread's last run when that is the same stack, looked at no more than 1.5 intervals ago; another stack

@@ -323,29 +323,6 @@ static struct err walk_from(struct cpy *c, struct cpy_thread *th, struct target 
 	return at || (!stack->count && top && !in_state(th, top)) ? err_at(ERR_CORRUPT, at, "walking the frames") : OK;
 }
 
-/*
- * What the leaf called after the thread state was copied, and before its frames were: those are of one moment, and then
- * this was the leaf. It lies where the data stack ended. Where a frame's reference to its code has tags (3.14 and
- * later), one that is left has none any more, so this one was live; before that, what is left looks the same as ever.
- */
-static void find_entered(struct cpy *c, struct cpy_thread *th, raddr_t leaf, struct raw_stack *stack)
-{
-	const struct cpy_layout *l = c->l;
-	const struct copies *k = &th->copies;
-	const struct chunk *last = k->chunk_count ? &k->chunks[k->chunk_count - 1] : NULL;
-	raddr_t at = cpy_state_word(c, th, l->thread_stack_top);
-	const uint8_t *frame;
-
-	if (!l->code_tag_mask || !last || !last->valid || at < last->at || at - last->at + c->frame_bytes > last->len)
-		return;
-	frame = last->bytes + (at - last->at);
-	if (cpy_word(frame + l->frame_back) == leaf && owner_of(c, th, frame, at) == PYTHON)
-		stack->top = (struct raw_frame){
-			.at = at,
-			.code = cpy_word(frame + l->frame_code) & ~l->code_tag_mask,
-		};
-}
-
 static void restart(struct raw_stacks *out)
 {
 	struct raw_stack *stack = &out->list[out->count - 1];
@@ -369,8 +346,6 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 		e = top_frame(c, th, t, &top, &cframe);
 	if (!failed(e))
 		e = walk_from(c, th, t, top, out);
-	if (!failed(e) && stack->count && out->frames[stack->first].at == top)
-		find_entered(c, th, top, stack);
 	if (!failed(e) || !cframe || e.code == ERR_GONE)
 		return e;
 	/* An evaluation loop that is being entered has put its record in place, but no frame in it: what is there was

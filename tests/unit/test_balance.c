@@ -57,7 +57,7 @@ static node_id add(struct made *m, const char *function, uint64_t fair, uint64_t
 static void move(struct made *m, const char *leaf, node_id kept, unsigned times)
 {
 	while (times--)
-		profile_moved(m->profile, strings_add(m->strings, leaf, strlen(leaf)), kept);
+		profile_moved(m->profile, strings_add(m->strings, leaf, strlen(leaf)), kept, 1);
 }
 
 static uint64_t self(const struct made *m, node_id n)

@@ -217,7 +217,7 @@ static void what_moved_is_let_go_with_the_window(void **state)
 	profile_add(f->p, main1, false, 60);
 	profile_add(f->p, work, false, 40);
 	for (int i = 0; i < 20; i++)
-		profile_moved(f->p, name, main1);
+		profile_moved(f->p, name, main1, 1);
 	shares_update(&f->s, SECOND);
 	assert_row(row(f, SHARES_FUNCTIONS, f->main1), 40, 40);
 	assert_row(row(f, SHARES_FUNCTIONS, f->work), 60, 60);
@@ -229,7 +229,7 @@ static void what_moved_is_let_go_with_the_window(void **state)
 	assert_int_equal(row(f, SHARES_FUNCTIONS, f->work)->own, 100);
 	profile_add(f->p, main1, false, 60);
 	for (int i = 0; i < 20; i++)
-		profile_moved(f->p, name, main1);
+		profile_moved(f->p, name, main1, 1);
 	shares_reset(&f->s);
 	profile_add(f->p, main1, false, 6);
 	profile_add(f->p, work, false, 4);
