@@ -69,6 +69,16 @@ static void put_lock(FILE *out, const struct page *p)
 	fputs("},", out);
 }
 
+/* What a thread or all threads of a process did, in percent. */
+static void put_shares(FILE *out, const struct tally_shares *s)
+{
+	put_number(out, "cpu", 100 * s->cpu);
+	fputc(',', out);
+	put_number(out, "held", 100 * s->held);
+	fputc(',', out);
+	put_number(out, "waited", 100 * s->wanted);
+}
+
 static void put_thread(FILE *out, const struct page *p, uint32_t i)
 {
 	const struct tally_thread *th = &p->tallies.threads[i];
@@ -83,11 +93,7 @@ static void put_thread(FILE *out, const struct page *p, uint32_t i)
 	fputc(',', out);
 	put_text(out, "state", th->state);
 	fputc(',', out);
-	put_number(out, "cpu", 100 * s->cpu);
-	fputc(',', out);
-	put_number(out, "held", 100 * s->held);
-	fputc(',', out);
-	put_number(out, "waited", 100 * s->wanted);
+	put_shares(out, s);
 	fputc('}', out);
 }
 
@@ -106,11 +112,7 @@ static void put_process(FILE *out, const struct roster_process *r)
 	fputc(',', out);
 	put_count(out, "threads", r->threads);
 	fputc(',', out);
-	put_number(out, "cpu", 100 * s->cpu);
-	fputc(',', out);
-	put_number(out, "held", 100 * s->held);
-	fputc(',', out);
-	put_number(out, "waited", 100 * s->wanted);
+	put_shares(out, s);
 	fputc(',', out);
 	put_number(out, "gc", 100 * s->gc);
 	fputc('}', out);

@@ -60,21 +60,37 @@ static void note_met(struct copies *c, struct piece *p, uint32_t tick)
 	c->order[c->order_count++] = (uint32_t)(p - c->pieces);
 }
 
-const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick)
+static const uint8_t *in_chunk(const struct copies *c, raddr_t at, size_t len)
 {
-	struct piece *p;
-
 	for (size_t i = c->chunk_count; i-- > 0;) {
 		const struct chunk *k = &c->chunks[i];
 
 		if (k->valid && at >= k->at && len <= k->len && at - k->at <= k->len - len)
 			return k->bytes + (at - k->at);
 	}
-	p = find_piece(c, at);
-	if (!p)
-		return NULL;
-	note_met(c, p, tick);
-	return p->valid && len <= PIECE_BYTES ? p->bytes : NULL;
+	return NULL;
+}
+
+static const uint8_t *in_piece(const struct piece *p, size_t len)
+{
+	return p && p->valid && len <= PIECE_BYTES ? p->bytes : NULL;
+}
+
+const uint8_t *copies_peek(const struct copies *c, raddr_t at, size_t len)
+{
+	const uint8_t *found = in_chunk(c, at, len);
+
+	return found ? found : in_piece(find_piece(c, at), len);
+}
+
+const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick)
+{
+	const uint8_t *found = in_chunk(c, at, len);
+	struct piece *p = found ? NULL : find_piece(c, at);
+
+	if (p)
+		note_met(c, p, tick);
+	return found ? found : in_piece(p, len);
 }
 
 struct piece *copies_known(const struct copies *c, raddr_t at)

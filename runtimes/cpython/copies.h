@@ -77,7 +77,8 @@ struct copies {
 };
 
 void copies_free(struct copies *c);
-/* The copied bytes at this address, or NULL. */
+/* The copied bytes at this address, or NULL; copies_find() notes that the walk met them. */
+const uint8_t *copies_peek(const struct copies *c, raddr_t at, size_t len);
 const uint8_t *copies_find(struct copies *c, raddr_t at, size_t len, uint32_t tick);
 /* The piece at this address; NULL: there is none. */
 struct piece *copies_known(const struct copies *c, raddr_t at);

@@ -225,20 +225,6 @@ uint32_t cpy_agreed(struct cpy *c, struct cpy_thread *th, const struct raw_stack
 	return stack->count;
 }
 
-/* The first copy of a frame; NULL: none was made. */
-static const uint8_t *first_at(const struct cpy *c, const struct copies *k, raddr_t at)
-{
-	const struct piece *p = copies_known(k, at);
-
-	for (size_t i = k->chunk_count; i-- > 0;) {
-		const struct chunk *chunk = &k->chunks[i];
-
-		if (chunk->valid && at >= chunk->at && at - chunk->at + c->frame_bytes <= chunk->len)
-			return chunk->bytes + (at - chunk->at);
-	}
-	return p && p->valid ? p->bytes : NULL;
-}
-
 static struct raw_frame frame_in(const struct cpy *c, const uint8_t *copy, raddr_t at)
 {
 	bool native =
@@ -261,7 +247,7 @@ void cpy_find_top(struct cpy *c, struct cpy_thread *th, struct raw_stack *stack)
 	if (!at)
 		return;
 	stack->top = frame_in(c, again_at(c, &th->copies, at), at);
-	stack->top_before = frame_in(c, first_at(c, &th->copies, at), at);
+	stack->top_before = frame_in(c, copies_peek(&th->copies, at, c->frame_bytes), at);
 	if (!stack->top.code)
 		stack->top = stack->top_before;
 }
