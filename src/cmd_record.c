@@ -119,10 +119,7 @@ static int write_profile(struct record *r)
 	struct err e = output_open(r->path, &out);
 
 	if (!failed(e)) {
-		struct profile *grouped = profile_by_role(r->profile);
-
-		r->o.sink->write(out.stream, grouped ? grouped : r->profile, &o);
-		profile_free(grouped);
+		profile_write(r->profile, r->o.sink, &o, out.stream);
 		e = output_commit(&out);
 	}
 	return failed(e) ? file_failed(r, r->path, e) : EXIT_OK;

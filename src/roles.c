@@ -151,3 +151,11 @@ struct profile *profile_by_role(const struct profile *p)
 	free(roles.list);
 	return copy;
 }
+
+void profile_write(const struct profile *p, const struct sink_ops *sink, const struct sink_options *o, FILE *out)
+{
+	struct profile *grouped = profile_by_role(p);
+
+	sink->write(out, grouped ? grouped : p, o);
+	profile_free(grouped);
+}

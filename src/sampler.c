@@ -25,7 +25,7 @@ enum {
 	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
 	LEARN_PATIENCE = 16,
-	DOUBT_LOOKS = 64, /* after an unproven stack, for which all is read twice */
+	DOUBT_LOOKS = 64, /* after an unproven stack, in which there is something to learn */
 };
 /* A look with what is learnt right after it takes no longer than this. */
 static const uint64_t LEARN_NS = 200 * 1000;
@@ -58,7 +58,7 @@ struct sampler {
 	clockid_t cpu_clock;	   /* of the target */
 	bool fair;		   /* the coin's word for this look */
 	int learn_wait, fruitless; /* looks until learn() does something again, and times that it led to nothing */
-	unsigned doubt;		   /* looks for which something unproven is to be expected */
+	unsigned doubt;		   /* looks for which something unproven is to be expected, and learnt from */
 	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
 	bool at_once;		   /* as fast as can be: each read is a look of its own */
 	bool reads_twice;	   /* this look does */

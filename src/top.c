@@ -241,10 +241,7 @@ void top_snapshot(struct top *t)
 	profile_balance(t->profile);
 	e = output_open(path, &out);
 	if (!failed(e)) {
-		struct profile *grouped = profile_by_role(t->profile);
-
-		sink->write(out.stream, grouped ? grouped : t->profile, &o);
-		profile_free(grouped);
+		profile_write(t->profile, sink, &o, out.stream);
 		e = output_commit(&out);
 	}
 	if (failed(e))
