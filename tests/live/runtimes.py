@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIST = os.path.join(ROOT, 'fixtures', 'runtimes', 'list')
@@ -75,6 +76,20 @@ class Target:
             self.pending += more
         line, _, self.pending = self.pending.partition(b'\n')
         return line.decode(errors='replace')
+
+    def settle(self, seconds=20):
+        """Wait until its main thread has slept for a while: what says "ready" and then blocks needs a moment for it, a long
+        one on a busy machine."""
+        end, before = time.monotonic() + seconds, None
+        while time.monotonic() < end:
+            with open('/proc/%d/status' % self.pid) as f:
+                fields = dict(line.rstrip('\n').split(':\t', 1) for line in f)
+            now = fields['State'][0], fields['voluntary_ctxt_switches']
+            if now == before and now[0] == 'S':
+                return
+            before = now
+            time.sleep(0.05)
+        raise TimeoutError('%s does not come to rest' % self.argv)
 
     def stderr(self):
         self.errors.seek(0)

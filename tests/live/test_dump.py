@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import time
 
 import pytest
 from cli import BUSY, SLEEPING, plain_python, run, start, state
@@ -28,7 +27,7 @@ def own_stack(python, target, tmp_path):
         seen = python.root + inside
     t = target(python, OWN_STACK, inside)
     assert t.line(60) == 'ready'
-    time.sleep(0.2)  # from saying so to blocking
+    t.settle()
     with open(seen, encoding='utf-8') as f:
         t.truth = json.load(f)
     return t

@@ -5,9 +5,10 @@ import re
 import time
 
 import pytest
-from cli import run
+from cli import run, wait_for
 
 OWN_STACK = 'fixtures/targets/ruby/own_stack.rb'
+RACTORS = 'fixtures/targets/ruby/ractors.rb'
 STATES = 'fixtures/targets/ruby/states.rb'
 CLAUSES = re.compile(r'^((rescue|ensure) in )+')
 QUALIFIED = re.compile(r'(^|in )[A-Z][\w:]*[#.].')
@@ -51,6 +52,7 @@ def own_stack(ruby, target, tmp_path):
         seen = ruby.root + inside
     t = target(ruby, OWN_STACK, inside)
     assert t.line(60) == 'ready'
+    t.settle()
     with open(seen, encoding='utf-8') as f:
         t.truth = json.load(f)
     return t
@@ -133,8 +135,8 @@ def test_states_are_what_the_threads_do(ruby, cspy, target):
 def test_ractors_are_seen(ruby, cspy, target):
     if ruby.version < (3, 0):
         pytest.skip('Ruby %d.%d has no ractors' % ruby.version[:2])
-    t = target(ruby, 'fixtures/targets/ruby/ractors.rb')
-    assert t.line(60) == 'ready'
+    t = target(ruby, RACTORS)
+    assert [t.line(60) for _ in range(4)] == ['ready'] * 4
     stacks = [[f['name'] for f in reversed(th['frames'])] for th in dump(cspy, t.pid)]
     assert sum('in_ractor' in s for s in stacks) == 2
     assert sum('in_ractors_thread' in s for s in stacks) == 1
@@ -144,11 +146,13 @@ def test_ractors_are_seen(ruby, cspy, target):
 def test_threads_that_share_native_threads_are_seen(ruby, cspy, target):
     if ruby.version < (3, 3):
         pytest.skip('Ruby %d.%d has no M:N threads' % ruby.version[:2])
-    t = target(ruby, 'fixtures/targets/ruby/ractors.rb', env={**os.environ, 'RUBY_MN_THREADS': '1'})
-    assert t.line(60) == 'ready'
-    threads = dump(cspy, t.pid)
-    parked = [th for th in threads if th['os_thread_id'] is None]
-    assert [f['name'] for th in parked for f in th['frames']].count('in_ractors_thread') == 1
+    t = target(ruby, RACTORS, env={**os.environ, 'RUBY_MN_THREADS': '1'})
+    assert [t.line(60) for _ in range(4)] == ['ready'] * 4
+
+    def at_rest():  # without a native thread, once it sleeps
+        found = [th for th in dump(cspy, t.pid) if th['os_thread_id'] is None]
+        return [f['name'] for th in found for f in th['frames']].count('in_ractors_thread') == 1 and found
+    parked = wait_for(at_rest)
     assert all(th['sure'] for th in parked)
 
 
