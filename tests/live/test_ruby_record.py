@@ -90,9 +90,11 @@ def test_a_forked_worker_is_a_ruby(ruby, cspy, target, tmp_path):
                             '\npid = fork { main }\n$stdout.puts pid\n$stdout.flush\nsleep'))
     assert t.line() == 'ready'
     worker = int(t.line())
-    time.sleep(0.2)
-    r = run(cspy, 'dump', worker)
-    assert r.code == 0 and 'Object#main (-e:' in r.out, r
+
+    def in_main():
+        found = run(cspy, 'dump', worker)
+        return found.code == 0 and 'Object#main (-e:' in found.out and found
+    r = wait_for(in_main)
     assert '\nThread %d (active' % worker in r.out, 'its main thread is its own, not its parent\'s'
     r = run(cspy, 'dump', t.pid)
     assert r.code == 0 and 'Kernel#sleep' in r.out and 'Object#main' not in r.out, r
