@@ -9,7 +9,8 @@ import runtimes  # noqa: E402
 
 
 def one_a_version():
-    first = {p.version[:2]: p for p in reversed([p for p in runtimes.pythons() if not p.debug])}
+    """A free-threaded build counts as a version of its own."""
+    first = {(p.version[:2], p.nogil): p for p in reversed([p for p in runtimes.pythons() if not p.debug])}
     return sorted(first.values(), key=lambda p: p.version)
 
 
