@@ -232,7 +232,8 @@ static void what_a_process_says_of_itself_equals_the_row(void **state)
 		live_open(pythons[i].command, &l);
 		struct cpy_layout row = *cpy_layout_find(l.roots.layout.major, l.roots.layout.minor, false);
 		bool self_described = strcmp(l.roots.layout_source, "self-described") == 0;
-		for (size_t k = 0; self_described && k < cpy_layout_field_count; k++, compared++) {
+		bool has_row = !l.roots.layout.free_threaded;
+		for (size_t k = 0; self_described && has_row && k < cpy_layout_field_count; k++, compared++) {
 			const struct cpy_layout_field *f = &cpy_layout_fields[k];
 			if (*cpy_layout_field(&row, f) != *cpy_layout_field(&l.roots.layout, f))
 				fail_msg("%s: %s is %d, the row says %d", pythons[i].name, f->name,
