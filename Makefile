@@ -293,7 +293,7 @@ $(OBJ)/tools/%.o: tools/%.c $(BUILD)/flags
 
 $(BUILD)/tools/%: $(OBJ)/tools/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
-	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)
+	$(call say,LD)$(LINK) -o $@ $^ $(LIBS) -lcmocka
 
 .PHONY: bench
 bench: all live-helpers ## cspy beside its peers, in one run
