@@ -159,9 +159,11 @@ static void holding_twice_is_holding_once(void **state)
 	end(&c);
 }
 
-static void sleep_half_a_second(struct shared *s)
+enum { SLEEP_MS = 2000 };
+
+static void sleep_long(struct shared *s)
 {
-	struct timespec t = { 0, 500000000 };
+	struct timespec t = { SLEEP_MS / 1000, 0 };
 	uint64_t start = clock_now();
 
 	s->result = nanosleep(&t, NULL);
@@ -176,10 +178,27 @@ static void wait_in_epoll(struct shared *s)
 	int fd = epoll_create1(0);
 	uint64_t start = clock_now();
 
-	s->result = epoll_wait(fd, &event, 1, 500);
+	s->result = epoll_wait(fd, &event, 1, SLEEP_MS);
 	s->os = errno;
 	s->slept_ns = clock_now() - start;
 	nap(10000);
+}
+
+static void wait_until_asleep(pid_t pid)
+{
+	CLEANUP(cleanup_free)
+	char *path = xasprintf("/proc/%d/stat", (int)pid);
+	char state = 0;
+
+	for (int i = 0; i < 200 && state != 'S'; i++) {
+		FILE *f = fopen(path, "r");
+
+		nap(10);
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+	assert_int_equal(state, 'S');
 }
 
 static void hold_a_sleeper(void (*fn)(struct shared *))
@@ -188,6 +207,7 @@ static void hold_a_sleeper(void (*fn)(struct shared *))
 	struct pause p = { 0 };
 
 	c.shared->result = -2;
+	wait_until_asleep(c.pid);
 	for (int i = 0; i < 20; i++) {
 		assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
 		assert_int_equal(p.count, 1);
@@ -196,17 +216,17 @@ static void hold_a_sleeper(void (*fn)(struct shared *))
 		assert_int_equal(pause_release(&p), 0);
 		nap(5);
 	}
-	for (int i = 0; i < 300 && c.shared->slept_ns == 0; i++)
+	for (int i = 0; i < 1000 && c.shared->slept_ns == 0; i++)
 		nap(10);
 	assert_int_equal(c.shared->result, 0); /* not -1 with EINTR */
-	assert_true(c.shared->slept_ns >= 490000000);
+	assert_true(c.shared->slept_ns >= (SLEEP_MS - 10) * 1000000ull);
 	end(&c);
 }
 
 static void a_thread_in_nanosleep_is_not_woken(void **state)
 {
 	(void)state;
-	hold_a_sleeper(sleep_half_a_second);
+	hold_a_sleeper(sleep_long);
 }
 
 static void a_thread_in_epoll_wait_is_not_woken(void **state)
