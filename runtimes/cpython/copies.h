@@ -62,6 +62,7 @@ struct copies {
 	size_t want;		    /* bytes of the newest chunk to copy: what was needed lately */
 	size_t want_next;	    /* the largest need since want was last lowered */
 	size_t need;		    /* of the last tick */
+	bool late;		    /* in this tick something of the chunks was not foreseen, and read after all else */
 	struct blocks blocks;	    /* in which the pieces are read */
 	struct blocks again_blocks; /* and read again */
 	struct piece *pieces;

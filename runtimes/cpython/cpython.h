@@ -40,6 +40,7 @@ struct cpy_thread {
 	struct copies copies;	    /* of its stack */
 	uint32_t walked;	    /* the tick of the last walk */
 	raddr_t top_again;	    /* the second read's top of the stack, see rt_look.twice */
+	raddr_t last_chunk;	    /* the newest chunk of its data stack when all else had been read */
 	raddr_t cframes[CFRAMES];   /* where tops were found lately, the newest first */
 };
 

@@ -129,6 +129,8 @@ void cpy_plan_thread(struct cpy *c, struct cpy_thread *th)
 	plan_blocks(c, &k->blocks, near, k->blocks.count);
 	for (size_t i = k->chunk_count; i-- > 1;)
 		plan_chunk(c, &k->chunks[i - 1]);
+	if (k->chunk_count > 1)
+		cpy_range(c, th->at + (raddr_t)c->l->thread_chunk, &th->last_chunk, 8, NULL);
 }
 
 /* The second copy of a frame; NULL: none was made. */

@@ -100,11 +100,13 @@ static struct err update_chunks(struct cpy *c, struct cpy_thread *th, struct tar
 	struct err e;
 	size_t need;
 
+	k->late = false;
 	if (!newest) {
 		k->chunk_count = 0;
 		return OK;
 	}
 	if (!k->chunk_count || k->chunks[k->chunk_count - 1].at != newest) {
+		k->late = true;
 		e = sync_chunks(c, k, t, newest);
 		if (failed(e))
 			return e;
@@ -125,7 +127,28 @@ static struct err update_chunks(struct cpy *c, struct cpy_thread *th, struct tar
 		return OK;
 	last->len = need + SLACK < last->size ? need + SLACK : last->size;
 	k->want = last->len;
+	k->late = true;
 	return read_chunk(last, 0, t);
+}
+
+/*
+ * What was read long after the top was known: has the stack stood there all the time? Returning leaves frames in
+ * memory, linked as if they were still called, so that of a stack that has shrunk meanwhile each would look like a
+ * caller.
+ */
+static struct err check_depth(struct cpy *c, const struct cpy_thread *th, struct target *t)
+{
+	raddr_t top = cpy_state_word(c, th, c->l->thread_stack_top), chunk = cpy_state_word(c, th, c->l->thread_chunk);
+	raddr_t top_now = top, chunk_now = th->last_chunk;
+	struct memory_range ranges[] = {
+		{ th->at + (raddr_t)c->l->thread_stack_top, &top_now, 8 },
+		{ th->at + (raddr_t)c->l->thread_chunk, &chunk_now, 8 },
+	};
+	struct err e = th->copies.late ? memory_readv(t->memory, ranges, countof(ranges), NULL) : OK;
+
+	if (failed(e))
+		return e;
+	return top_now == top && chunk_now == chunk ? OK : err_at(ERR_CORRUPT, chunk, "walking the data stack");
 }
 
 static const uint8_t *frame_at(struct cpy *c, struct cpy_thread *th, struct target *t, raddr_t at)
@@ -342,6 +365,8 @@ struct err cpy_walk(struct cpy *c, struct cpy_thread *th, struct target *t, stru
 	th->copies.order_count = 0;
 	th->walked = c->tick;
 	e = c->l->frames == FRAMES_HEAP ? OK : update_chunks(c, th, t);
+	if (!failed(e) && !stack->sure && (th->copies.late || th->copies.chunk_count > 1))
+		e = check_depth(c, th, t);
 	if (!failed(e))
 		e = top_frame(c, th, t, &top, &cframe);
 	if (!failed(e))

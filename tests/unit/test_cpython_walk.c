@@ -93,6 +93,101 @@ static void roots_in_the_wrong_place_do_no_harm(void **state)
 	globfree(&found);
 }
 
+/* Recorded memory whose threads have come to another place in their data stack each time that it is asked for alone. */
+struct shrinking {
+	struct memory base;
+	struct memory *inner;
+	const struct cpy *c;
+	bool shrinks;
+};
+
+static bool is_depth(const struct cpy *c, const struct memory_range *r)
+{
+	const struct cpy_layout *l = c->l;
+
+	for (size_t i = 0; i < c->thread_count && r->len == 8; i++)
+		if (r->at == c->threads[i].at + (raddr_t)l->thread_chunk ||
+		    r->at == c->threads[i].at + (raddr_t)l->thread_stack_top)
+			return true;
+	return false;
+}
+
+static struct err shrinking_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
+{
+	struct shrinking *s = (struct shrinking *)m;
+	struct err e = memory_readv(s->inner, ranges, n, done);
+
+	for (size_t i = 0; i < *done && s->shrinks; i++)
+		if (is_depth(s->c, &ranges[i]))
+			*(uint8_t *)ranges[i].buf ^= 0xff;
+	return e;
+}
+
+static const struct memory_ops shrinking_ops = { .name = "shrinking", .read = shrinking_read };
+
+/* How many stacks there are, and how many of them are not believed. */
+static void look(struct cpy *c, struct target *t, uint64_t now_ns, unsigned *count, unsigned *refused)
+{
+	struct rt_look look = { .now_ns = now_ns };
+	struct raw_stacks stacks;
+
+	raw_stacks_init(&stacks, 1000);
+	assert_false(failed(runtime_cpython.sample(c, t, &look, &stacks)));
+	*count = *refused = 0;
+	for (size_t i = 0; i < stacks.count; i++) {
+		const struct copies *k = &c->threads[i].copies;
+
+		*count += k->late || k->chunk_count > 1;
+		*refused += stacks.list[i].err.code == ERR_CORRUPT;
+	}
+	raw_stacks_free(&stacks);
+}
+
+/* The first look reads everything late. In the next ones all is foreseen, and asked of stacks in several chunks. */
+static unsigned shrink(const char *path)
+{
+	struct shrinking s = { .base = { &shrinking_ops, 0 } };
+	struct memory *snapshot;
+	struct cpy_roots roots;
+	struct target t;
+	struct cpy *c;
+	unsigned first, later, refused;
+
+	assert_false(failed(memory_snapshot_open(path, &snapshot)));
+	replay_target(snapshot, replay_lend(snapshot), &t);
+	s.inner = t.memory;
+	t.memory = &s.base;
+	assert_false(failed(replay_roots(snapshot, t.memory, &roots)));
+	assert_false(failed(cpy_attach_roots(&roots, &t, &c)));
+	s.c = c;
+	s.shrinks = true;
+	look(c, &t, 5000000000, &first, &refused);
+	assert_int_equal(refused, c->l->frames == FRAMES_HEAP ? 0 : first);
+	look(c, &t, 5000100000, &later, &refused);
+	assert_int_equal(refused, later);
+	s.shrinks = false;
+	look(c, &t, 5000200000, &later, &refused);
+	assert_int_equal(refused, 0);
+	runtime_cpython.detach(c);
+	t.memory = s.inner;
+	replay_target_free(&t);
+	memory_close(snapshot);
+	return later;
+}
+
+static void a_stack_that_shrinks_while_it_is_read_is_not_believed(void **state)
+{
+	glob_t found = { 0 };
+	unsigned in_chunks = 0;
+
+	(void)state;
+	assert_int_equal(glob(replay_cpython.snapshots, 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		in_chunks += shrink(found.gl_pathv[i]);
+	globfree(&found);
+	assert_true(in_chunks > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +196,7 @@ int main(void)
 		cmocka_unit_test(one_look_at_threads_that_stand_still_is_one_read),
 		cmocka_unit_test(a_stack_deeper_than_wanted_keeps_its_leaf_and_is_marked),
 		cmocka_unit_test(roots_in_the_wrong_place_do_no_harm),
+		cmocka_unit_test(a_stack_that_shrinks_while_it_is_read_is_not_believed),
 		cmocka_unit_test(a_read_that_fails_costs_one_stack_and_never_makes_a_wrong_one),
 	};
 
