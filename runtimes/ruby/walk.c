@@ -40,10 +40,15 @@ static struct err update_context(struct rby *r, struct rby_thread *th, struct ta
 	return OK;
 }
 
-/* Have the frames from `at` to `high` copied. */
-static struct err update_frames(struct rby *r, struct rby_stack *s, struct target *t, raddr_t at, raddr_t high)
+/*
+ * Have the frames from `at` to `high` copied. What was not foreseen is read after all else: a thread that has returned
+ * meanwhile has left frames behind, each of which would look like the caller of the next.
+ */
+static struct err update_frames(struct rby *r, struct rby_stack *s, struct target *t, raddr_t at, raddr_t high,
+				bool sure)
 {
 	size_t slack = READ_SLACK_FRAMES * (size_t)r->l->frame_size;
+	raddr_t now = at;
 	struct err e;
 
 	if (!s->low_next || at < s->low_next)
@@ -57,8 +62,10 @@ static struct err update_frames(struct rby *r, struct rby_stack *s, struct targe
 	s->frames_len = high - s->frames_at;
 	xgrow(&s->frames, &s->frames_cap, s->frames_len, 1);
 	e = memory_read(t->memory, s->frames_at, s->frames, s->frames_len);
+	if (!failed(e) && !sure)
+		e = memory_ptr(t->memory, s->context + EC_FRAME, &now);
 	s->frames_valid = !failed(e);
-	return e;
+	return failed(e) || now == at ? e : err_at(ERR_CORRUPT, now, "reading the control frames");
 }
 
 struct walk {
@@ -172,6 +179,6 @@ struct err rby_walk(struct rby *r, struct rby_thread *th, struct target *t, stru
 	if (w.top < s->start || w.top > s->end || (s->end - w.top) % step)
 		return err_at(ERR_CORRUPT, w.top, "finding the control frames");
 	w.high = (s->end - w.top) / step > most ? w.top + most * step : s->end;
-	e = update_frames(r, s, t, w.top, w.high);
+	e = update_frames(r, s, t, w.top, w.high, out->list[out->count - 1].sure);
 	return failed(e) ? e : walk_frames(&w, out);
 }

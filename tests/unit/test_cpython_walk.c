@@ -93,37 +93,22 @@ static void roots_in_the_wrong_place_do_no_harm(void **state)
 	globfree(&found);
 }
 
-/* Recorded memory whose threads have come to another place in their data stack each time that it is asked for alone. */
-struct shrinking {
-	struct memory base;
-	struct memory *inner;
+/* What is asked of a thread to see whether it is still where it was in its data stack. */
+struct depth {
 	const struct cpy *c;
-	bool shrinks;
+	bool changes;
 };
 
-static bool is_depth(const struct cpy *c, const struct memory_range *r)
+static bool is_depth(void *arg, const struct memory_range *range)
 {
-	const struct cpy_layout *l = c->l;
+	const struct depth *d = arg;
 
-	for (size_t i = 0; i < c->thread_count && r->len == 8; i++)
-		if (r->at == c->threads[i].at + (raddr_t)l->thread_chunk ||
-		    r->at == c->threads[i].at + (raddr_t)l->thread_stack_top)
+	for (size_t i = 0; d->changes && i < d->c->thread_count && range->len == 8; i++)
+		if (range->at == d->c->threads[i].at + (raddr_t)d->c->l->thread_chunk ||
+		    range->at == d->c->threads[i].at + (raddr_t)d->c->l->thread_stack_top)
 			return true;
 	return false;
 }
-
-static struct err shrinking_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
-{
-	struct shrinking *s = (struct shrinking *)m;
-	struct err e = memory_readv(s->inner, ranges, n, done);
-
-	for (size_t i = 0; i < *done && s->shrinks; i++)
-		if (is_depth(s->c, &ranges[i]))
-			*(uint8_t *)ranges[i].buf ^= 0xff;
-	return e;
-}
-
-static const struct memory_ops shrinking_ops = { .name = "shrinking", .read = shrinking_read };
 
 /* How many stacks there are, and how many of them are not believed. */
 static void look(struct cpy *c, struct target *t, uint64_t now_ns, unsigned *count, unsigned *refused)
@@ -146,7 +131,7 @@ static void look(struct cpy *c, struct target *t, uint64_t now_ns, unsigned *cou
 /* The first look reads everything late. In the next ones all is foreseen, and asked of stacks in several chunks. */
 static unsigned shrink(const char *path)
 {
-	struct shrinking s = { .base = { &shrinking_ops, 0 } };
+	struct depth depth = { .changes = false };
 	struct memory *snapshot;
 	struct cpy_roots roots;
 	struct target t;
@@ -154,22 +139,18 @@ static unsigned shrink(const char *path)
 	unsigned first, later, refused;
 
 	assert_false(failed(memory_snapshot_open(path, &snapshot)));
-	replay_target(snapshot, replay_lend(snapshot), &t);
-	s.inner = t.memory;
-	t.memory = &s.base;
+	replay_target(snapshot, replay_change(replay_lend(snapshot), is_depth, &depth), &t);
 	assert_false(failed(replay_roots(snapshot, t.memory, &roots)));
 	assert_false(failed(cpy_attach_roots(&roots, &t, &c)));
-	s.c = c;
-	s.shrinks = true;
+	depth = (struct depth){ c, true };
 	look(c, &t, 5000000000, &first, &refused);
 	assert_int_equal(refused, c->l->frames == FRAMES_HEAP ? 0 : first);
 	look(c, &t, 5000100000, &later, &refused);
 	assert_int_equal(refused, later);
-	s.shrinks = false;
+	depth.changes = false;
 	look(c, &t, 5000200000, &later, &refused);
 	assert_int_equal(refused, 0);
 	runtime_cpython.detach(c);
-	t.memory = s.inner;
 	replay_target_free(&t);
 	memory_close(snapshot);
 	return later;

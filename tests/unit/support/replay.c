@@ -122,3 +122,39 @@ struct memory *replay_lend(struct memory *inner)
 	l->inner = inner;
 	return &l->base;
 }
+
+struct changing {
+	struct memory base;
+	struct memory *inner;
+	replay_range_fn *which;
+	void *arg;
+};
+
+static struct err changing_read(struct memory *m, const struct memory_range *ranges, size_t n, size_t *done)
+{
+	struct changing *c = (struct changing *)m;
+	struct err e = memory_readv(c->inner, ranges, n, done);
+
+	for (size_t i = 0; i < *done; i++)
+		if (c->which(c->arg, &ranges[i]))
+			*(uint8_t *)ranges[i].buf ^= 0xff;
+	return e;
+}
+
+static void changing_close(struct memory *m)
+{
+	memory_close(((struct changing *)m)->inner);
+	free(m);
+}
+
+struct memory *replay_change(struct memory *inner, replay_range_fn *which, void *arg)
+{
+	static const struct memory_ops ops = { "changing", changing_read, changing_close };
+	struct changing *c = xcalloc(1, sizeof(*c));
+
+	c->base.ops = &ops;
+	c->inner = inner;
+	c->which = which;
+	c->arg = arg;
+	return &c->base;
+}

@@ -41,4 +41,8 @@ struct memory *replay_lend(struct memory *inner);
 /* Ranges that were asked for so far. */
 uint64_t replay_lent(const struct memory *lent);
 
+/* Memory (`inner` is its from now on) of which a range that which() names comes with another first byte. */
+typedef bool replay_range_fn(void *arg, const struct memory_range *range);
+struct memory *replay_change(struct memory *inner, replay_range_fn *which, void *arg);
+
 #endif
