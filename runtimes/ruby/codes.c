@@ -426,6 +426,17 @@ static void stamp_stack(struct rby_codes *c, struct memory *m, struct raw_stacks
 	}
 }
 
+/* Its code is known already, by its name, too, or it is not told: looking costs a read. */
+static void stamp_known(struct rby_codes *c, struct raw_frame *f)
+{
+	const struct rby_code *e = rby_codes_find(c, f->code);
+
+	if (f->pos == RBY_POS_GC || f->code == RBY_CODE_UNKNOWN)
+		f->stamp = 1;
+	else if (e && (e->encoded ? f->pos != RBY_POS_C && e->asked >= METHOD_ASKS : f->pos == RBY_POS_C))
+		f->stamp = e->stamp;
+}
+
 void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *s, uint32_t tick, uint64_t now_ns,
 		     bool read)
 {
@@ -433,8 +444,11 @@ void rby_codes_stamp(struct rby_codes *c, struct memory *m, struct raw_stacks *s
 	take_young(c, tick, now_ns, read);
 	find_unknown(c, m, s, tick, now_ns);
 	c->unasked = false;
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++) {
+		stamp_known(c, &s->list[i].top);
+		stamp_known(c, &s->list[i].top_before);
 		stamp_stack(c, m, s, &s->list[i], now_ns);
+	}
 }
 
 static size_t verify_batch(struct rby_codes *c, struct memory *m, const raddr_t *codes, size_t n, uint64_t now_ns,

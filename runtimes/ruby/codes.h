@@ -94,4 +94,7 @@ static const uint64_t RBY_POS_C = UINT64_MAX;	      /* a C function */
 static const uint64_t RBY_POS_GC = UINT64_MAX - 1;    /* the collector */
 static const uint64_t RBY_POS_START = UINT64_MAX - 2; /* somewhere in it: compiled code does not always say where */
 
+/* The code of a C function of which no more is known. */
+static const raddr_t RBY_CODE_UNKNOWN = 1;
+
 #endif

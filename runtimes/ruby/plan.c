@@ -23,12 +23,35 @@ static void forget_old_needs(struct rby *r, struct rby_stack *s)
 	}
 }
 
+static void plan_values(struct rby *r, struct rby_stack *s)
+{
+	/* No C function on it, no need of its values. */
+	s->values_len = s->values_want ? s->values_want + SLACK_VALUES : 0;
+	if (s->values_len > s->frames_at - s->start)
+		s->values_len = s->frames_at - s->start;
+	if (!s->values_len)
+		return;
+	xgrow(&s->values, &s->values_cap, s->values_len, 1);
+	rby_range(r, s->start, s->values, s->values_len, &s->values_valid);
+}
+
+/* A second time what changes most, right after the first: each range takes some hundred nanoseconds, and what lies
+ * between two readings of the frames is another moment's. */
+static void plan_again(struct rby *r, struct rby_stack *s)
+{
+	s->again_at = s->frames_at;
+	s->again_len = s->frames_len < AGAIN_BYTES ? s->frames_len : AGAIN_BYTES;
+	rby_range(r, s->context, s->context_again, sizeof(s->context_again), NULL);
+	rby_range(r, s->again_at, s->again, s->again_len, &s->again_valid);
+}
+
 void rby_plan_thread(struct rby *r, struct rby_thread *th)
 {
 	struct rby_stack *s = &th->stack;
 	size_t slack = SLACK_FRAMES * (size_t)r->l->frame_size;
 
-	th->valid = s->context_valid = s->frames_valid = s->values_valid = false;
+	th->valid = s->context_valid = s->frames_valid = s->values_valid = s->again_valid = false;
+	s->again_len = 0;
 	rby_range(r, th->at, th->state, r->state_len, &th->valid);
 	if (!s->context)
 		return;
@@ -42,28 +65,19 @@ void rby_plan_thread(struct rby *r, struct rby_thread *th)
 	s->frames_len = s->high - s->frames_at;
 	xgrow(&s->frames, &s->frames_cap, s->frames_len, 1);
 	rby_range(r, s->frames_at, s->frames, s->frames_len, &s->frames_valid);
-	/* No C function on it, no need of its values. */
-	s->values_len = s->values_want ? s->values_want + SLACK_VALUES : 0;
-	if (s->values_len > s->frames_at - s->start)
-		s->values_len = s->frames_at - s->start;
-	if (!s->values_len)
-		return;
-	xgrow(&s->values, &s->values_cap, s->values_len, 1);
-	rby_range(r, s->start, s->values, s->values_len, &s->values_valid);
+	if (r->look->twice)
+		plan_again(r, s);
+	plan_values(r, s);
 }
 
-void rby_plan_again(struct rby *r, struct rby_thread *th)
+/* The second copy of a control frame; NULL: none was made. */
+static const uint8_t *again_frame(const struct rby_stack *s, const struct rby_layout *l, raddr_t at)
 {
-	struct rby_stack *s = &th->stack;
+	size_t len = (size_t)l->frame_size;
 
-	s->again_valid = false;
-	s->again_len = 0;
-	if (!s->context || !s->low || s->high <= s->low)
-		return;
-	s->again_at = s->frames_at;
-	s->again_len = s->frames_len < AGAIN_BYTES ? s->frames_len : AGAIN_BYTES;
-	rby_range(r, s->context, s->context_again, sizeof(s->context_again), NULL);
-	rby_range(r, s->again_at, s->again, s->again_len, &s->again_valid);
+	if (!s->again_valid || at < s->again_at || s->again_len < len || at - s->again_at > s->again_len - len)
+		return NULL;
+	return s->again + (at - s->again_at);
 }
 
 enum witness { SAME, MOVED, OTHER };
@@ -72,15 +86,14 @@ enum witness { SAME, MOVED, OTHER };
  * code. */
 static enum witness witness_of(const struct rby *r, const struct rby_stack *s, const struct raw_frame *f, size_t depth)
 {
-	const uint8_t *first = rby_stack_frame(s, r->l, f->at), *second;
+	const uint8_t *first = rby_stack_frame(s, r->l, f->at), *second = again_frame(s, r->l, f->at);
 
 	if (f->pos == RBY_POS_GC)
 		return SAME;
 	if (!s->again_valid || !first || f->at < s->again_at)
 		return OTHER;
-	if (s->again_len < (size_t)r->l->frame_size || f->at - s->again_at > s->again_len - (size_t)r->l->frame_size)
+	if (!second)
 		return depth >= AGAIN_FRAMES ? SAME : OTHER;
-	second = s->again + (f->at - s->again_at);
 	if (rby_word(first + FRAME_ISEQ) != rby_word(second + FRAME_ISEQ) ||
 	    rby_word(first + FRAME_EP) != rby_word(second + FRAME_EP))
 		return OTHER;
@@ -101,4 +114,50 @@ uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const stru
 			return stack->count - i - (w == OTHER);
 	}
 	return stack->count;
+}
+
+/*
+ * What the copy of a control frame says of whose it is; no code: nobody's, but its caller's. A C function is told by
+ * its environment, which was read later: where that is gone, it is some C function.
+ */
+static struct raw_frame owner_in(struct rby *r, struct rby_stack *s, const uint8_t *copy, raddr_t at)
+{
+	struct raw_frame f = { .at = at, .pos = RBY_POS_START };
+	uint64_t env[ENV_WORDS];
+	uint32_t magic;
+
+	if (rby_word(copy + FRAME_ISEQ)) {
+		f.code = rby_word(copy + FRAME_PC) ? rby_word(copy + FRAME_ISEQ) : 0; /* a block that is a C function */
+		return f;
+	}
+	f.pos = RBY_POS_C;
+	f.code = RBY_CODE_UNKNOWN;
+	if (!rby_stack_env(s, NULL, rby_word(copy + FRAME_EP), env))
+		return f;
+	magic = (uint32_t)env[2] & r->l->magic_mask;
+	if (magic == (MAGIC_IFUNC & r->l->magic_mask) || magic == r->l->magic_dummy)
+		f.code = 0;
+	else if (magic == (MAGIC_CFUNC & r->l->magic_mask) && rby_codes_find(&r->codes, env[0]))
+		f.code = env[0];
+	return f;
+}
+
+void rby_find_top(struct rby *r, struct rby_thread *th, struct raw_stack *stack)
+{
+	struct rby_stack *s = &th->stack;
+	raddr_t step = (raddr_t)r->l->frame_size, at = s->context_again[EC_FRAME / 8];
+
+	if (stack->gc) {
+		stack->top = (struct raw_frame){ .at = r->roots.gc_flags, .code = r->roots.gc_flags, .pos = RBY_POS_GC };
+		return;
+	}
+	for (const uint8_t *first, *second; (second = again_frame(s, r->l, at)); at += step) {
+		first = rby_stack_frame(s, r->l, at);
+		stack->top = owner_in(r, s, second, at);
+		stack->top_before = first ? owner_in(r, s, first, at) : stack->top;
+		if (!stack->top.code)
+			stack->top = stack->top_before;
+		if (stack->top.code)
+			return;
+	}
 }

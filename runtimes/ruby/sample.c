@@ -85,8 +85,6 @@ static size_t plan(struct rby *r, bool slow)
 		plan_lock(r, 0);
 	for (size_t i = 0; i < r->thread_count; i++)
 		rby_plan_thread(r, &r->threads[i]);
-	for (size_t i = 0; r->look->twice && i < r->thread_count; i++)
-		rby_plan_again(r, &r->threads[i]);
 	codes_from = r->range_count;
 	rby_codes_plan(&r->codes, code_range, r);
 	if (r->look->certain) {
@@ -189,6 +187,8 @@ static void sample_thread(struct rby *r, struct rby_thread *th, struct target *t
 		stack->err = err_at(ERR_FAULT, th->at, "reading a thread");
 	if (r->look->twice && !failed(stack->err))
 		stack->agreed = rby_agreed(r, th, out);
+	if (r->look->twice && th->stack.again_valid)
+		rby_find_top(r, th, stack);
 	if (stack->state == RT_RUNNING)
 		remember_holder(ractor, th->at);
 }
