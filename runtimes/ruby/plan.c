@@ -1,5 +1,7 @@
 /* plan.c - what to read of a thread: as much as was needed lately, the fastest
  * changing parts close together. */
+#include <string.h>
+
 #include "ruby.h"
 
 enum {
@@ -23,9 +25,9 @@ static void forget_old_needs(struct rby *r, struct rby_stack *s)
 	}
 }
 
+/* As much as was needed lately, from the start of the stack. No C function on it, no need of its values. */
 static void plan_values(struct rby *r, struct rby_stack *s)
 {
-	/* No C function on it, no need of its values. */
 	s->values_len = s->values_want ? s->values_want + SLACK_VALUES : 0;
 	if (s->values_len > s->frames_at - s->start)
 		s->values_len = s->frames_at - s->start;
@@ -35,14 +37,29 @@ static void plan_values(struct rby *r, struct rby_stack *s)
 	rby_range(r, s->start, s->values, s->values_len, &s->values_valid);
 }
 
-/* A second time what changes most, right after the first: each range takes some hundred nanoseconds, and what lies
- * between two readings of the frames is another moment's. */
+static void plan_context(struct rby *r, struct rby_stack *s)
+{
+	rby_range(r, s->context, s->context_words, sizeof(s->context_words), &s->context_valid);
+}
+
+/* From the leaf to the root: where a stack changes most, there is the least time between two frames. */
+static void plan_frames(struct rby *r, struct rby_stack *s)
+{
+	xgrow(&s->frames, &s->frames_cap, s->frames_len, 1);
+	rby_range(r, s->frames_at, s->frames, s->frames_len, &s->frames_valid);
+}
+
+/* A second time what changes most, right after the first. */
 static void plan_again(struct rby *r, struct rby_stack *s)
 {
 	s->again_at = s->frames_at;
 	s->again_len = s->frames_len < AGAIN_BYTES ? s->frames_len : AGAIN_BYTES;
 	rby_range(r, s->context, s->context_again, sizeof(s->context_again), NULL);
 	rby_range(r, s->again_at, s->again, s->again_len, &s->again_valid);
+	s->values_again_len = s->values_len < AGAIN_BYTES ? s->values_len : AGAIN_BYTES;
+	s->values_again_at = s->start + s->values_len - s->values_again_len;
+	if (s->values_again_len)
+		rby_range(r, s->values_again_at, s->values_again, s->values_again_len, &s->values_again_valid);
 }
 
 void rby_plan_thread(struct rby *r, struct rby_thread *th)
@@ -50,24 +67,28 @@ void rby_plan_thread(struct rby *r, struct rby_thread *th)
 	struct rby_stack *s = &th->stack;
 	size_t slack = SLACK_FRAMES * (size_t)r->l->frame_size;
 
-	th->valid = s->context_valid = s->frames_valid = s->values_valid = s->again_valid = false;
-	s->again_len = 0;
+	th->valid = s->context_valid = s->frames_valid = s->values_valid = false;
+	s->again_valid = s->values_again_valid = false;
 	rby_range(r, th->at, th->state, r->state_len, &th->valid);
 	if (!s->context)
 		return;
-	rby_range(r, s->context, s->context_words, sizeof(s->context_words), &s->context_valid);
-	if (!s->low || s->high <= s->low)
+	if (!s->low || s->high <= s->low) {
+		plan_context(r, s);
 		return;
+	}
 	forget_old_needs(r, s);
-	/* From the leaf to the root: where a stack changes most, there is the least
-	 * time between two frames. */
 	s->frames_at = s->low - s->start > slack ? s->low - slack : s->start;
 	s->frames_len = s->high - s->frames_at;
-	xgrow(&s->frames, &s->frames_cap, s->frames_len, 1);
-	rby_range(r, s->frames_at, s->frames, s->frames_len, &s->frames_valid);
+	/* Each range takes some hundred nanoseconds. What is read twice has the rest of both copies around it: between
+	 * them there is as little time as can be. */
+	if (r->look->twice)
+		plan_values(r, s);
+	plan_context(r, s);
+	plan_frames(r, s);
 	if (r->look->twice)
 		plan_again(r, s);
-	plan_values(r, s);
+	else
+		plan_values(r, s);
 }
 
 /* The second copy of a control frame; NULL: none was made. */
@@ -82,9 +103,21 @@ static const uint8_t *again_frame(const struct rby_stack *s, const struct rby_la
 
 enum witness { SAME, MOVED, OTHER };
 
+/* Which C function runs is told by the environment alone, which was read apart from the frames: it has to have been
+ * the same before and after. */
+static bool is_same_function(struct rby_stack *s, raddr_t ep)
+{
+	uint64_t before[ENV_WORDS], after[ENV_WORDS];
+
+	if (s->values_again_valid && ep < s->values_again_at)
+		return true; /* far from the leaf */
+	return rby_stack_env(s, NULL, ep, before) && rby_stack_env_again(s, ep, after) &&
+	       memcmp(before, after, sizeof(before)) == 0;
+}
+
 /* Does the second copy show this frame? MOVED: at another position of the same
  * code. */
-static enum witness witness_of(const struct rby *r, const struct rby_stack *s, const struct raw_frame *f, size_t depth)
+static enum witness witness_of(const struct rby *r, struct rby_stack *s, const struct raw_frame *f, size_t depth)
 {
 	const uint8_t *first = rby_stack_frame(s, r->l, f->at), *second = again_frame(s, r->l, f->at);
 
@@ -97,10 +130,12 @@ static enum witness witness_of(const struct rby *r, const struct rby_stack *s, c
 	if (rby_word(first + FRAME_ISEQ) != rby_word(second + FRAME_ISEQ) ||
 	    rby_word(first + FRAME_EP) != rby_word(second + FRAME_EP))
 		return OTHER;
+	if (f->pos == RBY_POS_C && !is_same_function(s, rby_word(first + FRAME_EP)))
+		return OTHER;
 	return rby_word(first + FRAME_PC) == rby_word(second + FRAME_PC) ? SAME : MOVED;
 }
 
-uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const struct raw_stacks *out)
+uint32_t rby_agreed(const struct rby *r, struct rby_thread *th, const struct raw_stacks *out)
 {
 	const struct raw_stack *stack = &out->list[out->count - 1];
 	const struct raw_frame *frames = &out->frames[stack->first];
@@ -118,10 +153,11 @@ uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const stru
 
 /*
  * What the copy of a control frame says of whose it is; no code: nobody's, but its caller's. A C function is told by
- * its environment, which was read later: where that is gone, it is some C function.
+ * its environment, which was read at another moment: where that is gone, it is some C function.
  */
-static struct raw_frame owner_in(struct rby *r, struct rby_stack *s, const uint8_t *copy, raddr_t at)
+static struct raw_frame owner_in(struct rby *r, struct rby_stack *s, const uint8_t *copy, raddr_t at, bool again)
 {
+	raddr_t ep = rby_word(copy + FRAME_EP);
 	struct raw_frame f = { .at = at, .pos = RBY_POS_START };
 	uint64_t env[ENV_WORDS];
 	uint32_t magic;
@@ -132,7 +168,7 @@ static struct raw_frame owner_in(struct rby *r, struct rby_stack *s, const uint8
 	}
 	f.pos = RBY_POS_C;
 	f.code = RBY_CODE_UNKNOWN;
-	if (!rby_stack_env(s, NULL, rby_word(copy + FRAME_EP), env))
+	if (again ? !rby_stack_env_again(s, ep, env) : !rby_stack_env(s, NULL, ep, env))
 		return f;
 	magic = (uint32_t)env[2] & r->l->magic_mask;
 	if (magic == (MAGIC_IFUNC & r->l->magic_mask) || magic == r->l->magic_dummy)
@@ -153,8 +189,8 @@ void rby_find_top(struct rby *r, struct rby_thread *th, struct raw_stack *stack)
 	}
 	for (const uint8_t *first, *second; (second = again_frame(s, r->l, at)); at += step) {
 		first = rby_stack_frame(s, r->l, at);
-		stack->top = owner_in(r, s, second, at);
-		stack->top_before = first ? owner_in(r, s, first, at) : stack->top;
+		stack->top = owner_in(r, s, second, at, true);
+		stack->top_before = first ? owner_in(r, s, first, at, false) : stack->top;
 		if (!stack->top.code)
 			stack->top = stack->top_before;
 		if (stack->top.code)

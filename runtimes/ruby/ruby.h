@@ -92,7 +92,7 @@ void rby_range(struct rby *r, raddr_t at, void *buf, size_t len, bool *valid);
 void rby_plan_thread(struct rby *r, struct rby_thread *th);
 /* How many frames of the stack pushed last, from the root on, the second read
  * showed again. */
-uint32_t rby_agreed(const struct rby *r, const struct rby_thread *th, const struct raw_stacks *out);
+uint32_t rby_agreed(const struct rby *r, struct rby_thread *th, const struct raw_stacks *out);
 /* The leaf at one moment: on top as the second read found it, with the code that lay there a moment later and a moment
  * before; see raw_stack.top. */
 void rby_find_top(struct rby *r, struct rby_thread *th, struct raw_stack *stack);

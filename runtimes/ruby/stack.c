@@ -41,3 +41,15 @@ bool rby_stack_env(struct rby_stack *s, struct memory *m, raddr_t ep, uint64_t w
 	}
 	return m && !failed(memory_read(m, at, words, len));
 }
+
+bool rby_stack_env_again(const struct rby_stack *s, raddr_t ep, uint64_t words[ENV_WORDS])
+{
+	const size_t len = ENV_WORDS * sizeof(*words);
+	raddr_t at = ep - len + sizeof(*words);
+
+	if (!s->values_again_valid || ep % 8 || ep < len || at < s->values_again_at || s->values_again_len < len ||
+	    at - s->values_again_at > s->values_again_len - len)
+		return false;
+	memcpy(words, s->values_again + (at - s->values_again_at), len);
+	return true;
+}

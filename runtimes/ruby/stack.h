@@ -13,7 +13,7 @@ enum {
 				      points to the last */
 	CONTEXT_WORDS = 3,
 	AGAIN_FRAMES = 8,   /* at the leaf's end are looked at twice, when asked for */
-	AGAIN_BYTES = 2048, /* of the control frames' end, likewise */
+	AGAIN_BYTES = 2048, /* of the control frames' end, and of the values', likewise */
 };
 
 /*
@@ -40,6 +40,10 @@ struct rby_stack {
 	raddr_t again_at;
 	size_t again_len;
 	bool again_valid;
+	uint8_t values_again[AGAIN_BYTES]; /* of the newest values */
+	raddr_t values_again_at;
+	size_t values_again_len;
+	bool values_again_valid;
 };
 
 void rby_stack_free(struct rby_stack *s);
@@ -49,5 +53,7 @@ const uint8_t *rby_stack_frame(const struct rby_stack *s, const struct rby_layou
  * environment may have moved to the heap.
  */
 bool rby_stack_env(struct rby_stack *s, struct memory *m, raddr_t ep, uint64_t words[ENV_WORDS]);
+/* The same from the second copy. */
+bool rby_stack_env_again(const struct rby_stack *s, raddr_t ep, uint64_t words[ENV_WORDS]);
 
 #endif

@@ -31,6 +31,13 @@ def chosen_rubies():
     return [r for r in runtimes.rubies() if r.version[:2] in ((3, 1), (3, 3))]
 
 
+def plain_ruby():
+    """The newest Ruby here."""
+    if not runtimes.rubies():
+        pytest.skip('there is no Ruby here')
+    return max(runtimes.rubies(), key=lambda r: r.version)
+
+
 @pytest.fixture
 def waiting(target):
     t = target(plain_python(), WAITS, 600)
@@ -112,25 +119,60 @@ def test_ruby_has_states_and_a_lock_of_its_own(chosen, target, top):
     screen.press('f', lambda s: functions(s.text()).get('busy_one', (0, 0))[1] > 80)
 
 
+def numbers_are_the_program_s(t, log, screen, seconds):
+    """Functions' own shares since a reset, once the first has been at work for so long, are those that it measured."""
+    seen = lambda: int(re.search(r'samples (\d+)', screen.text()).group(1))  # noqa: E731
+    start, before = time.time(), seen()
+    screen.press('r', lambda s: functions(s.text()))
+    screen.press('a', 'since start')
+    screen.wait(lambda s: any(float(x) >= seconds for x in re.findall(r' (\d+\.\d\d)  \S+ \(', s.text())), 40)
+    screen.press('p', 'PAUSED')
+    truth, n = Truth(log, start, time.time()), max(1, seen() - before)
+    shown = functions(screen.text())
+    print('%d samples; %s; truth %s' % (n, shown, truth.whole))
+    for name in truth.functions - {'drive'}:
+        was = 100 * truth.whole[name]
+        limit = POINTS + 3 * deviation(was / 100, n) + abs(was - 100 * truth.quiet[name])
+        assert abs(shown[name][0] - was) <= limit, (name, shown, truth.whole)
+
+
 @pytest.mark.parametrize('mode', ['--blocking', 'default'])
 def test_shares_are_what_the_program_measured(target, top, mode, tmp_path):
     log = str(tmp_path / 'log')
     t = target(plain_python(), TARGETS + 'python/shares_long.py', 600, log, beside=[TARGETS + 'python/shares_known.py'])
     assert t.line() == 'ready'
     screen = top(t, '-r', 1000, *([mode] if mode != 'default' else []), rows=40)
-    seen = lambda: int(re.search(r'samples (\d+)', screen.text()).group(1))  # noqa: E731
-    start, before = time.time(), seen()
-    screen.press('r', lambda s: functions(s.text()))
-    screen.press('a', 'since start')
-    screen.wait(lambda s: any(float(x) >= 4 for x in re.findall(r' (\d+\.\d\d)  \S+ \(', s.text())), 40)
-    screen.press('p', 'PAUSED')
-    truth, n = Truth(log, start, time.time()), max(1, seen() - before)
-    shown = functions(screen.text())
-    print('%s: %d samples; %s; truth %s' % (mode, n, shown, truth.whole))
-    for name in truth.functions - {'drive'}:
-        was = 100 * truth.whole[name]
-        limit = POINTS + 3 * deviation(was / 100, n) + abs(was - 100 * truth.quiet[name])
-        assert abs(shown[name][0] - was) <= limit, (name, shown, truth.whole)
+    numbers_are_the_program_s(t, log, screen, 4)
+
+
+def test_shares_of_a_ruby_are_what_it_measured(target, top):
+    ruby = plain_ruby()
+    log = os.path.join(os.path.dirname(ruby.place(TARGETS + 'ruby/shares_long.rb')), 'top-log')
+    t = target(ruby, TARGETS + 'ruby/shares_long.rb', 600, log, beside=[TARGETS + 'ruby/shares_known.rb'])
+    assert t.line() == 'ready'
+    numbers_are_the_program_s(t, (ruby.root or '') + log, top(t, '-r', 1000, rows=40), 2)
+
+
+def test_views_of_a_ruby_open_by_keys(target, top):
+    ruby = plain_ruby()
+    t = target(ruby, TARGETS + 'ruby/states.rb')
+    assert t.line() == 'ready'
+    screen = top(t)
+    screen.press('1', 'sorted by %Own')
+    screen.press('/levels.*busy_one\r', lambda s: 'Integer#times' not in s.text().partition('%Own')[2])
+    screen.wait(lambda s: 'block (2 levels) in Object#busy_one (states.rb' in s.text())
+    screen.press('\r', lambda s: 'callers and callees of block (2 levels) in Object#busy_one (states.rb' in s.text())
+    screen.press(ESCAPE, 'view: functions')
+    screen.press('c', lambda s: re.search(r'\d+\.\d\d +\d+\.\d\d +7 +loop \{ 1000\.times', s.text()))
+    screen.press(ESCAPE, 'view: functions')
+    screen.press('l', 'busy_one (states.rb:7)')
+    screen.press('/', 'filter:')
+    screen.press('\x15\r', 'Integer#times')
+    screen.press('x', lambda s: re.search(r'- thread busy(?: too)? \(\d+\)\n.* - block in <main> \(states.rb:1[56]\)\n', s.text()))
+    screen.press('t', 'view: threads')
+    screen.press('\r', lambda s: re.search(r'stack of \w[\w ]* \(\d+\): \w', s.text()))
+    screen.press('q', lambda s: s.process.poll() is not None)
+    assert screen.end() == 0 and screen.is_restored()
 
 
 def test_recursion_counts_once(waiting, top):
