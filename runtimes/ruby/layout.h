@@ -65,6 +65,7 @@ enum { NO_FIELD = -1 };
 /* Offsets are bytes, ids are numbers; NO_FIELD where the version has none. */
 struct rby_layout {
 	uint8_t major, minor, patch; /* the first patch level that has it */
+	uint8_t known;		     /* the last that is known to: later ones may differ */
 	const char *source;
 	bool tried; /* on a real interpreter of this version */
 	enum rby_thread_list thread_list;
@@ -180,8 +181,7 @@ enum { METHOD_TYPE_MASK = 15, METHOD_ISEQ = 0, METHOD_CFUNC = 1 };
 enum { THREAD_STATUS_MASK = 3, THREAD_RUNNABLE = 0 };
 enum { GC_DURING = 1 << 5 };
 
-/* NULL: none that is near. *exact: made for this version, else a neighbour's.
- */
+/* NULL: none that is near. *exact: made for this version and patch level, else a neighbour's. */
 const struct rby_layout *rby_layout_find(unsigned major, unsigned minor, unsigned patch, bool *exact);
 const struct rby_layout *rby_layout_at(size_t index); /* NULL past the end */
 

@@ -30,6 +30,6 @@ const struct rby_layout *rby_layout_find(unsigned major, unsigned minor, unsigne
 		if (!best || number(l->major, l->minor, l->patch) > number(best->major, best->minor, best->patch))
 			best = l;
 	}
-	*exact = best && best->major == major && best->minor == minor;
+	*exact = best && best->major == major && best->minor == minor && patch <= best->known;
 	return best;
 }

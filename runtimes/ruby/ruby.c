@@ -59,8 +59,8 @@ static void about(void *instance, struct rt_about *ret)
 	*ret = (struct rt_about){ .name = "Ruby", .layout = r->roots.layout_source };
 	snprintf(ret->version, sizeof(ret->version), "%s", r->roots.version);
 	if (!r->roots.exact)
-		snprintf(ret->flavour, sizeof(ret->flavour), "unknown version, read as %u.%u", r->l->major,
-			 r->l->minor);
+		snprintf(ret->flavour, sizeof(ret->flavour), "unknown version, read as %u.%u.%u", r->l->major,
+			 r->l->minor, r->l->known);
 	snprintf(ret->lock, sizeof(ret->lock), "GVL");
 }
 

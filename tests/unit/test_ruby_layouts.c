@@ -42,8 +42,9 @@ static void a_patch_level_takes_the_newest_row_that_is_not_newer(void **state)
 	assert_int_equal(of(3, 2, 2, &exact)->vm_objspace, 1128);
 	assert_int_equal(of(3, 2, 3, &exact)->vm_objspace, 1136);
 	assert_int_equal(of(3, 2, 9, &exact)->vm_objspace, 1144);
-	assert_int_equal(of(4, 0, 99, &exact)->patch, 6);
 	assert_true(exact);
+	assert_int_equal(of(4, 0, 99, &exact)->patch, 6);
+	assert_false(exact);
 }
 
 static void an_unknown_version_is_not_taken_for_a_known_one(void **state)
