@@ -143,10 +143,11 @@ static struct err explain(const struct finding *f, bool exact, char *why, size_t
 static void describe_layout(struct rby_roots *r)
 {
 	const struct rby_layout *l = &r->layout;
+	unsigned patch = r->exact ? l->patch : l->known;
 
 	snprintf(r->layout_source, sizeof(r->layout_source), "%s %u.%u.%u%s",
-		 r->exact ? "layout" : "no layout of its own; that of", l->major, l->minor,
-		 r->exact ? l->patch : l->known, l->tried ? "" : ", not tried on a real one");
+		 r->exact ? "layout" : "no layout of its own; that of", l->major, l->minor, patch,
+		 l->tried ? "" : ", not tried on a real one");
 }
 
 struct err rby_find(struct target *t, const struct mapping *at, struct image *img, char *why, size_t cap,

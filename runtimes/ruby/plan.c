@@ -184,7 +184,8 @@ void rby_find_top(struct rby *r, struct rby_thread *th, struct raw_stack *stack)
 	raddr_t step = (raddr_t)r->l->frame_size, at = s->context_again[EC_FRAME / 8];
 
 	if (stack->gc) {
-		stack->top = (struct raw_frame){ .at = r->roots.gc_flags, .code = r->roots.gc_flags, .pos = RBY_POS_GC };
+		stack->top =
+			(struct raw_frame){ .at = r->roots.gc_flags, .code = r->roots.gc_flags, .pos = RBY_POS_GC };
 		return;
 	}
 	for (const uint8_t *first, *second; (second = again_frame(s, r->l, at)); at += step) {
