@@ -51,6 +51,12 @@ static void one_look_at_threads_that_stand_still_is_one_read(void **state)
 	assert_int_equal(walks_take_one_read(&replay_ruby), 0);
 }
 
+static void a_second_read_of_what_stands_still_shows_the_same_stack_and_leaf(void **state)
+{
+	(void)state;
+	assert_int_equal(walks_agree_when_read_twice(&replay_ruby), 0);
+}
+
 static void a_stack_deeper_than_wanted_keeps_its_leaf_and_is_marked(void **state)
 {
 	(void)state;
@@ -123,6 +129,7 @@ int main(void)
 		cmocka_unit_test(there_is_a_snapshot_of_every_version_that_was_tried),
 		cmocka_unit_test(every_snapshot_says_what_was_written_down_beside_it),
 		cmocka_unit_test(one_look_at_threads_that_stand_still_is_one_read),
+		cmocka_unit_test(a_second_read_of_what_stands_still_shows_the_same_stack_and_leaf),
 		cmocka_unit_test(a_stack_deeper_than_wanted_keeps_its_leaf_and_is_marked),
 		cmocka_unit_test(a_stack_that_shrinks_while_it_is_read_is_not_believed),
 		cmocka_unit_test(a_read_that_fails_costs_one_stack_and_never_makes_a_wrong_one),

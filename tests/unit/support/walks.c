@@ -327,6 +327,49 @@ unsigned walks_take_one_read(const struct replay *how)
 	return each_snapshot(how, count_reads);
 }
 
+static void compare_second_read(struct recorded *rec, const struct raw_stacks *all, const struct raw_stack *x,
+				size_t *told)
+{
+	if (failed(x->err) || !x->count)
+		return;
+	if (x->agreed != x->count && x->agreed != RAW_NOT_ASKED)
+		complain_of(rec, 0, 0, x->state_at, "the second read does not show the first one's stack");
+	if (!x->top.at || !x->top.stamp)
+		return;
+	++*told;
+	if (x->top.code != all->frames[x->first].code)
+		complain_of(rec, 0, 0, x->state_at, "what is on top is not the leaf");
+}
+
+static void read_twice(struct recorded *rec)
+{
+	struct raw_stacks stacks;
+	struct run r;
+	size_t told = 0;
+
+	run_begin(rec, UINT64_MAX, &r);
+	raw_stacks_init(&stacks, 1000);
+	for (uint64_t i = 0; i < 4; i++) {
+		struct rt_look look = { .now_ns = 1000000000 * (i + 1), .twice = true };
+
+		raw_stacks_reset(&stacks);
+		if (failed(rec->how->ops->sample(r.instance, &r.target, &look, &stacks)))
+			complain(rec, "no look");
+		/* The first learns what to read twice. */
+		for (size_t k = 0; i && k < stacks.count; k++)
+			compare_second_read(rec, &stacks, &stacks.list[k], &told);
+	}
+	if (!told)
+		complain(rec, "no leaf is told by what is on top");
+	raw_stacks_free(&stacks);
+	run_end(&r, rec);
+}
+
+unsigned walks_agree_when_read_twice(const struct replay *how)
+{
+	return each_snapshot(how, read_twice);
+}
+
 static bool is_leaf_end(const struct raw_stacks *all, const struct raw_stack *x, const struct raw_stacks *good,
 			const struct raw_stack *y)
 {
