@@ -2,7 +2,7 @@
 
 What is compared are points of self time, over all samples: a `[cut]` stack counts, and is nobody's. A share may be off by POINTS,
 by three standard deviations of counting, and by what the machine itself disturbed (the difference between the truth of the whole
-window and that of its quiet part). In default mode the paused samples alone say how the others are to be weighed, so the
+window and that of its quiet part, or the time that the program did not get: how the looks met that is chance). In default mode the paused samples alone say how the others are to be weighed, so the
 deviation is that of their number. The driver's own share is told and not judged: it makes a call every few microseconds, and no
 clock can say which part of calling is the caller's (0.1 us a call makes it a point). CSPY_TRUTH_SECONDS multiplies the time.
 """
@@ -60,9 +60,12 @@ class Truth:
         self.functions = set(rows[0]['self'])
         inside = [r for r in rows if start <= r['time'] <= end]
         steps = [{k: b['self'][k] - a['self'][k] for k in self.functions} for a, b in zip(inside, inside[1:])]
-        usual = statistics.median(sum(s.values()) for s in steps)
+        usual = statistics.median(sum(s.values()) for s in steps) if steps else 0
         self.whole = self.sums(steps)
         self.quiet = self.sums([s for s in steps if sum(s.values()) < 1.2 * usual])
+        # Of the window the part in which it did not run at nearly its full speed; a step at each end is in two windows.
+        fastest = min((b['time'] - a['time'] for a, b in zip(rows, rows[1:])), default=0)
+        self.lost = max(0, 1 - (len(steps) + 2) * 1.1 * fastest / (end - start))
 
     def sums(self, steps):
         return shares({k: sum(s[k] for s in steps) for k in self.functions})
@@ -83,13 +86,13 @@ def compared(truth, counts, n, exempt=()):
     got, off, told = shares(named), [], []
     for name in sorted(set(got) | truth.functions):
         is_, was = 100 * got.get(name, 0), 100 * truth.whole.get(name, 0)
-        disturbed = abs(was - 100 * truth.quiet.get(name, 0))
+        disturbed = max(abs(was - 100 * truth.quiet.get(name, 0)), 100 * truth.lost)
         limit = POINTS + 3 * deviation(was / 100, n) + disturbed
         told.append('%s %.1f/%.1f' % (name, is_, was))
         if abs(is_ - was) > limit and name not in ('drive', '[cut]') and name not in exempt:
             off.append('%s has %.2f %%, not %.2f %% (allowed: %.2f points, %.2f of them for disturbance)' % (
                 name, is_, was, limit, disturbed))
-    return off, ', '.join(told)
+    return off, ', '.join(told) + ('; disturbed: %.0f %%' % (100 * truth.lost) if truth.lost else '')
 
 
 def counted(stats, mode):

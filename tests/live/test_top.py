@@ -131,8 +131,8 @@ def numbers_are_the_program_s(t, log, screen, seconds):
     shown = functions(screen.text())
     print('%d samples; %s; truth %s' % (n, shown, truth.whole))
     for name in truth.functions - {'drive'}:
-        was = 100 * truth.whole[name]
-        limit = POINTS + 3 * deviation(was / 100, n) + abs(was - 100 * truth.quiet[name])
+        was = 100 * truth.whole.get(name, 0)
+        limit = POINTS + 3 * deviation(was / 100, n) + max(abs(was - 100 * truth.quiet.get(name, 0)), 100 * truth.lost)
         assert abs(shown[name][0] - was) <= limit, (name, shown, truth.whole)
 
 
