@@ -1,6 +1,7 @@
 """Shares of a Ruby program's functions are those that it measured itself; how they are compared is told in test_shares.py."""
 import os
 import time
+import warnings
 
 import pytest
 import runtimes
@@ -21,7 +22,9 @@ def chosen():
 
 def steadily(attempt, longer):
     """once_more(), when it has failed already: on a busy machine looks come in heaps, which no deviation allows for."""
-    if attempt(SCALE):
+    first = attempt(SCALE)
+    if first:
+        warnings.warn('UNSTEADY, tried again: ' + '; '.join(first))
         once_more(attempt, longer)
 
 
