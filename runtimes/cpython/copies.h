@@ -47,7 +47,7 @@ struct chunk {
 struct piece {
 	raddr_t at;
 	uint32_t used;	/* last tick that needed it */
-	uint32_t twice; /* last tick that read it twice */
+	uint32_t twice; /* last plan that had it twice */
 	bool valid;	/* copied in this tick */
 	bool asked;	/* among the last tick's ranges, in this block: */
 	uint32_t block;

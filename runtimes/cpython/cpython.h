@@ -68,10 +68,10 @@ struct cpy {
 	size_t range_count, range_cap, valid_cap;
 	raddr_t holders[HOLDERS];   /* thread states, newest first */
 	const struct rt_look *look; /* this tick's; borrowed */
-	uint32_t tick;
-	uint64_t slow_ns;	/* when what seldom changes was read last */
-	uint64_t discovered_ns; /* when the lists were walked last */
-	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
+	uint32_t tick, plans;	    /* a tick is planned anew when its threads turn out to be others */
+	uint64_t slow_ns;	    /* when what seldom changes was read last */
+	uint64_t discovered_ns;	    /* when the lists were walked last */
+	int32_t pthread_tid_at;	    /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
 };
 
 /* cpython.c: an instance whose roots are known already, with the threads that are there. Ended by

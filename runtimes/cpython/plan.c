@@ -58,9 +58,9 @@ static void plan_newest_chunk(struct cpy *c, struct copies *k)
 
 static void plan_piece_again(struct cpy *c, struct copies *k, struct piece *p)
 {
-	if (!p || p->unreadable || p->twice == c->tick)
+	if (!p || p->unreadable || p->twice == c->plans)
 		return;
-	p->twice = c->tick;
+	p->twice = c->plans;
 	p->again_block = blocks_add(&k->again_blocks, p->at, c->frame_bytes);
 }
 
@@ -143,7 +143,7 @@ static const uint8_t *again_at(const struct cpy *c, const struct copies *k, radd
 	    at - k->again_at <= k->again_len - c->frame_bytes)
 		return k->again + (at - k->again_at);
 	p = copies_known(k, at);
-	if (!p || p->twice != c->tick || !k->again_blocks.list[p->again_block].valid)
+	if (!p || p->twice != c->plans || !k->again_blocks.list[p->again_block].valid)
 		return NULL;
 	return blocks_copy(&k->again_blocks, p->again_block, at);
 }

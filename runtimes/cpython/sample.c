@@ -101,6 +101,7 @@ static size_t plan(struct cpy *c, bool slow)
 	size_t codes_from;
 
 	c->range_count = 0;
+	c->plans++;
 	if (slow)
 		plan_slow(c);
 	/* One thread alone has the lock or works without it: asked for now and then, that shares a range's price. */

@@ -76,7 +76,7 @@ struct lent {
 /* As much of it as is there; false: nothing is. */
 static bool fill(struct memory *inner, raddr_t at, char *buf, size_t len)
 {
-	size_t half = len / 2 & ~(size_t)7;
+	size_t half = len < 16 && len > 8 ? 8 : len / 2 & ~(size_t)7;
 	bool low, high;
 
 	if (!failed(memory_read(inner, at, buf, len)))
