@@ -292,6 +292,40 @@ def test_stripped_program_is_named_by_module_and_offset(cspy, built, target, tmp
     assert not has_path(stacks, 'rounds')
 
 
+def without_symbols(how, program, out):
+    """A Go program that was stripped in one of the ways there are."""
+    if how == 'linked':
+        source = os.path.join(TARGETS, 'work.go')
+        subprocess.run(['go', 'build', '-ldflags', '-s -w', '-o', out, source], check=True, env=dict(os.environ, GO111MODULE='off'))
+        return
+    subprocess.run([need('strip'), '-o', out, program], check=True)
+    if how == 'no-sections':
+        with open(out, 'r+b') as f:
+            f.seek(0x28)
+            f.write(bytes(8))   # e_shoff
+            f.seek(0x3c)
+            f.write(bytes(4))   # e_shnum, e_shstrndx
+
+
+@pytest.mark.parametrize('how', ['linked', 'strip', 'no-sections'])
+def test_stripped_go_is_named_by_its_own_table(how, cspy, built, target, tmp_path):
+    program = str(tmp_path / 'naked')
+    without_symbols(how, built('work.go'), program)
+    t = target([program, '60'])
+    assert t.line() == 'ready'
+    stacks, _ = record(cspy, t, tmp_path, paths=[['runtime.goexit', 'main.rounds', 'main.sorted', 'sort.Slice', 'main.leaf'],
+                                                 ['runtime.main', 'main.main', 'main.rounds']])
+    assert not any(f.startswith('naked+') for s in stacks for f in names(s)), stacks
+    with open(os.path.join(TARGETS, 'work.go')) as f:
+        text = f.read().splitlines()
+    first = text.index('func leaf(x uint64) uint64 {')
+    places = {place_of(f) for s in stacks for f in s if f.startswith('main.leaf (')}
+    assert places and all(p.startswith('work.go:') and first < int(p.split(':')[1]) <= first + 6 for p in places), places
+    calls = {place_of(f) for s in stacks for f in s[:-1] if f.startswith('main.sorted (')}
+    wanted = [i for i, line in enumerate(text, 1) if 'sort.Slice' in line]
+    assert 'work.go:%d' % wanted[0] in calls, calls
+
+
 def test_symbols_that_are_compressed_inside_are_found(cspy, built, target, tmp_path):
     whole, program, debug = built('deep.cpp'), str(tmp_path / 'packed'), str(tmp_path / 'mini')
     subprocess.run([need('objcopy'), '--only-keep-debug', whole, debug], check=True)
