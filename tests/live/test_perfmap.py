@@ -124,6 +124,33 @@ def test_the_live_view_has_the_names_lines_and_shares_that_a_recording_has(cspy,
     assert cli.is_alive(t)
 
 
+def test_a_dump_shows_what_a_map_names_without_any_option(cspy, target, maps):
+    node = runtimes.nodes()[-1]
+    t, truth = start_node(target, maps, node, flags_for(node, 'all'))
+    known = {e['name'] for e in truth}
+
+    def whole():
+        """One moment may find it between two functions."""
+        r = cli.run(cspy, 'dump', '--json', '-p', t.pid)
+        assert r.code == 0, r
+        threads = {thread['os_thread_id']: thread for thread in json.loads(r.out)}
+        frames = threads[t.pid]['frames']
+        return frames and frames[0]['qualname'] in known and (threads, frames)
+
+    threads, frames = cli.wait_for(whole)
+    assert sorted(threads) == sorted(int(tid) for tid in os.listdir('/proc/%d/task' % t.pid))
+    entry = next(e for e in truth if e['name'] == frames[0]['qualname'])
+    assert frames[0]['filename'].endswith('/functions.js') and frames[0]['line'] == entry['line']
+    assert 'main' in [f['qualname'] for f in frames] and not any(f['native'] for f in frames), frames
+    r = cli.run(cspy, 'dump', '-s', '-p', t.pid)
+    assert r.code == 0 and '1 process' in r.out and 'functions.js' in r.out, r
+    r = cli.run(cspy, 'dump', '-n', '-p', t.pid)
+    assert r.code == 0 and 'node::Start' in r.out, r
+    r = cli.run(cspy, 'dump', '--nonblocking', '-p', t.pid)
+    assert r.code == 1 and len(r.lines) == 1 and '--nonblocking' in r.lines[0], r
+    assert cli.is_alive(t)
+
+
 @pytest.fixture
 def dumps():
     """Folders that nodes write their dumps to, removed when the test is over."""
