@@ -364,7 +364,10 @@ static struct err attach(struct look *l, const struct dump_options *o, char *why
 struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap, struct dump **ret)
 {
 	struct look l = { .target = t };
-	struct err e = attach(&l, &o, why, cap);
+	struct err e;
+
+	t->debug_server = o.debug_server;
+	e = attach(&l, &o, why, cap);
 
 	if (failed(e))
 		return e;

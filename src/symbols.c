@@ -55,13 +55,13 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-static bool has_symtab(struct image *img)
+static bool has_section(struct image *img, const char *name)
 {
 	const void *bytes;
 	uint64_t svma;
 	size_t len;
 
-	return image_section(img, ".symtab", &svma, &bytes, &len);
+	return image_section(img, name, &svma, &bytes, &len);
 }
 
 static struct names *names_of(struct symbols *s, const struct code_map *map, const struct module *module)
@@ -74,11 +74,13 @@ static struct names *names_of(struct symbols *s, const struct code_map *map, con
 		return n;
 	n->ready = true;
 	symbol_table_add(&n->table, module->image);
-	if (!has_symtab(module->image)) {
+	if (!has_section(module->image, ".symtab")) {
 		n->debug = debug_file_beside(modules_target(s->modules), module->image);
 		if (!n->debug)
 			n->debug = debug_file_inside(module->image);
 	}
+	if (!n->debug && !has_section(module->image, ".debug_info"))
+		n->debug = debug_file_served(modules_target(s->modules), module->image);
 	if (n->debug)
 		symbol_table_add(&n->table, n->debug);
 	symbol_table_sort(&n->table);
