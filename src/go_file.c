@@ -13,6 +13,7 @@ enum {
 	 */
 	MODULE_TEXT = 0xb0,
 	MODULE_STEP = 8,
+	TEXT_ALIGN = 4096,
 };
 
 /* Where it lies in the file. */
@@ -90,15 +91,6 @@ static bool is_code(struct image *img, uint64_t svma)
 	return false;
 }
 
-/* Where nothing but Go is in the program, it begins in Go's own code. */
-static uint64_t text_by_entry(struct image *img, const struct go_table *t)
-{
-	GElf_Ehdr eh;
-	uint64_t off;
-
-	return gelf_getehdr(image_elf(img), &eh) && go_table_entry(t, &off) && off <= eh.e_entry ? eh.e_entry - off : 0;
-}
-
 static uint64_t word_at(const uint8_t *bytes)
 {
 	uint64_t ret;
@@ -107,7 +99,7 @@ static uint64_t word_at(const uint8_t *bytes)
 	return ret;
 }
 
-/* Else its data of the module says it: words that point to the table, and to the text. */
+/* Go's data of the module says it: words that point to the table, and to the text. */
 static uint64_t text_by_module(struct image *img, uint64_t table)
 {
 	const struct image_segment *s;
@@ -147,15 +139,28 @@ static uint64_t text_by_relocations(struct image *img, uint64_t table)
 	return 0;
 }
 
+/* Where nothing but Go is in the program it begins in Go's own code, which begins at a page. */
+static uint64_t text_by_entry(struct image *img, const struct go_table *t)
+{
+	GElf_Ehdr eh;
+	uint64_t off, text;
+
+	if (!gelf_getehdr(image_elf(img), &eh) || !go_table_entry(t, &off) || off > eh.e_entry)
+		return 0;
+	text = eh.e_entry - off;
+	return text % TEXT_ALIGN == 0 && is_code(img, text) ? text : 0;
+}
+
 static uint64_t text_of(struct image *img, const struct go_table *t, uint64_t table)
 {
 	uint64_t text = go_table_text(t);
 
-	if (!is_code(img, text))
-		text = text_by_entry(img, t);
-	if (!is_code(img, text))
-		text = text_by_module(img, table);
-	return is_code(img, text) ? text : text_by_relocations(img, table);
+	if (is_code(img, text))
+		return text;
+	text = text_by_module(img, table);
+	if (!text)
+		text = text_by_relocations(img, table);
+	return text ? text : text_by_entry(img, t);
 }
 
 struct go_table *go_file_table(struct image *img)
