@@ -351,7 +351,7 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 /* A process that says what code it made needs no -n. */
 static struct err attach(struct look *l, const struct dump_options *o, char *why, size_t cap)
 {
-	bool any = o->any || perfmap_exists(l->target);
+	bool any = o->any || (!l->target->core && perfmap_exists(l->target));
 	struct err e = runtimes_attach(l->target, any, why, cap, &l->ops, &l->instance);
 
 	if (failed(e) || !l->ops->fallback || !o->nonblocking)
