@@ -214,6 +214,11 @@ $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(UNIT_SUPPORT) $(BUILD)/libcspy.a
 .PHONY: live-helpers
 live-helpers: $(LIVE_HELPERS)
 
+# Where it is there, libunwind-ptrace is a second judge.
+LIBUNWIND := $(shell pkg-config --exists libunwind-ptrace && pkg-config --libs libunwind-ptrace)
+$(OBJ)/tests/live/unwind_judge.o: DEFINES += $(if $(LIBUNWIND),-DWITH_LIBUNWIND)
+$(BUILD)/tests/live/unwind_judge: LIBS += $(LIBUNWIND)
+
 $(BUILD)/tests/live/%: $(OBJ)/tests/live/%.o $(BUILD)/libcspy.a
 	@mkdir -p $(@D)
 	$(call say,LD)$(LINK) -o $@ $^ $(LIBS)

@@ -4,7 +4,9 @@
 
 #include "advice.h"
 #include "command.h"
+#include "debug_server.h"
 #include "dump_tree.h"
+#include "progress.h"
 #include "starting.h"
 #include "target_core.h"
 
@@ -12,7 +14,7 @@ enum { TRIES_FIRST = 10 }; /* for an interpreter, before a young process is take
 
 struct options {
 	pid_t pid;
-	bool json, subprocesses;
+	bool json, subprocesses, debuginfod;
 	const char *core, *exe; /* a core file, and the program's own file where it is not at its path */
 	struct dump_options dump;
 };
@@ -24,6 +26,7 @@ static const struct option_row rows[] = {
 	  "its children, too, and theirs; equal stacks once" },
 	{ "locals", 'l', OPTION_FLAG, AT(dump.locals), NULL, "arguments and local variables of every frame" },
 	{ "native", 'n', OPTION_FLAG, AT(dump.native), NULL, "native frames, too (C, C++, Rust, Go); of any process" },
+	{ "debuginfod", 0, OPTION_FLAG, AT(debuginfod), NULL, "ask the servers in DEBUGINFOD_URLS for debug files" },
 	{ "core", 'c', OPTION_STRING, AT(core), "CORE", "a core file, of a process that is no more" },
 	{ "json", 'j', OPTION_FLAG, AT(json), NULL, "for programs to read" },
 	{ "full-filenames", 0, OPTION_FLAG, AT(dump.full_filenames), NULL,
@@ -151,6 +154,23 @@ static int dump_tree(const struct options *o)
 	return code;
 }
 
+/* With debug files from a server. */
+static int dump_served(struct options *o)
+{
+	struct progress line;
+	const char *why;
+	int code;
+
+	progress_init(&line, false, false);
+	o->dump.debug_server = debug_server_open(progress_fetch, &line, &why);
+	if (!o->dump.debug_server)
+		fprintf(stderr, "cspy: --debuginfod: no debug files are asked for: %s\n", why);
+	code = o->subprocesses ? dump_tree(o) : dump(o);
+	progress_clear(&line);
+	debug_server_close(o->dump.debug_server);
+	return code;
+}
+
 static int dump_run(const struct command *self, int argc, char **argv)
 {
 	struct options o = { 0 };
@@ -188,6 +208,8 @@ static int dump_run(const struct command *self, int argc, char **argv)
 		advice_print(stderr, &a);
 		return a.exit_code;
 	}
+	if (o.debuginfod)
+		return dump_served(&o);
 	return o.subprocesses ? dump_tree(&o) : dump(&o);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "debug_server.h"
 #include "family.h"
 #include "launch.h"
 #include "output.h"
@@ -25,6 +26,7 @@ struct record {
 	struct session session;
 	struct recorder recorder;
 	struct progress progress;
+	struct debug_server *debug_server;
 };
 
 static void note(struct record *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -371,13 +373,36 @@ static struct recorder_options recorder_options(const struct record *r)
 			     .lock_only = o->gil,
 			     .threads = o->threads,
 			     .function_only = o->function,
-			     .depth = o->depth },
+			     .depth = o->depth,
+			     .debug_server = r->debug_server },
 		.rate = o->rate,
 		.max_overhead = o->max_overhead,
 		.duration_ns = o->duration_ns,
 		.launched = r->child != 0,
 		.subprocesses = o->subprocesses,
 	};
+}
+
+static void tell_debug_files(struct record *r)
+{
+	unsigned asked, came;
+
+	if (!r->debug_server)
+		return;
+	debug_server_count(r->debug_server, &asked, &came);
+	if (asked)
+		note(r, "debug files by debuginfod: %u asked for, %u came", asked, came);
+}
+
+static void open_debug_server(struct record *r)
+{
+	const char *why;
+
+	if (!r->o.debuginfod)
+		return;
+	r->debug_server = debug_server_open(progress_fetch, &r->progress, &why);
+	if (!r->debug_server)
+		note(r, "--debuginfod: no debug files are asked for: %s", why);
 }
 
 static int record(struct record *r)
@@ -400,11 +425,13 @@ static int record(struct record *r)
 	r->profile = sampling_profile_new(r->o.pid, r->o.rate, r->o.gil ? "gil" : r->o.idle ? "wall" : "cpu");
 	r->profile->keep_runs = r->o.sink->needs_runs;
 	progress_init(&r->progress, r->o.quiet, r->child != 0);
+	open_debug_server(r);
 	o = recorder_options(r);
 	e = recorder_open(&r->recorder, &o, &r->session, r->profile, r->o.pid);
 	if (failed(e))
 		return explain(r, e);
 	sample(r);
+	tell_debug_files(r);
 	if (r->recorder.end == RECORDER_END_LOST && !r->recorder.started_ns)
 		return explain(r, r->recorder.root.error);
 	return finish(r);
@@ -439,6 +466,7 @@ static int record_run(const struct command *self, int argc, char **argv)
 	}
 	code = record(&r);
 	recorder_close(&r.recorder);
+	debug_server_close(r.debug_server);
 	if (r.session.signals >= 0)
 		session_close(&r.session);
 	sampling_profile_free(r.profile);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "debug_file.h"
+#include "debug_server.h"
 
 enum {
 	ID_BYTES_MAX = 64,
@@ -108,4 +109,16 @@ struct image *debug_file_beside(struct target *t, struct image *img)
 		return found;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd >= 0 ? open_if_same(fd, path, id, len) : NULL;
+}
+
+struct image *debug_file_served(struct target *t, struct image *img)
+{
+	const void *id;
+	size_t len;
+	int fd;
+
+	if (!t->debug_server || !image_build_id(img, &id, &len) || len < 2 || len > ID_BYTES_MAX)
+		return NULL;
+	fd = debug_server_fetch(t->debug_server, image_name(img), id, len);
+	return fd >= 0 ? open_if_same(fd, image_name(img), id, len) : NULL;
 }

@@ -8,5 +8,7 @@
 struct image *debug_file_inside(struct image *img); /* .gnu_debugdata */
 /* By build id, in the target's own folders, then in cspy's. */
 struct image *debug_file_beside(struct target *t, struct image *img);
+/* From a debuginfod server, where the user wants that: see target.debug_server. */
+struct image *debug_file_served(struct target *t, struct image *img);
 
 #endif

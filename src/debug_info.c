@@ -36,6 +36,19 @@ struct debug_info {
 	struct ranges read; /* units whose functions are known: their entries alone */
 };
 
+/* libdw looks for a string's end even behind its section's. */
+static bool has_ends(Elf_Scn *scn, const char *name, bool packed)
+{
+	const Elf_Data *data;
+
+	if (strcmp(name, ".debug_str") != 0 && strcmp(name, ".debug_line_str") != 0)
+		return true;
+	if (packed && elf_compress(scn, 0, 0) < 0)
+		return false;
+	data = elf_getdata(scn, NULL);
+	return !data || !data->d_size || (data->d_buf && !((const char *)data->d_buf)[data->d_size - 1]);
+}
+
 /* Debug information in other files would be looked for wherever this one says. */
 static bool is_here(Elf *elf)
 {
@@ -57,7 +70,8 @@ static bool is_here(Elf *elf)
 		if (strncmp(name, ".debug_", 7) != 0 || sh.sh_type == SHT_NOBITS)
 			continue;
 		if (sh.sh_size > SECTION_MAX ||
-		    ((sh.sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &packed) && packed.ch_size > SECTION_MAX))
+		    ((sh.sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &packed) && packed.ch_size > SECTION_MAX) ||
+		    !has_ends(scn, name, sh.sh_flags & SHF_COMPRESSED))
 			return false;
 		found = found || !strcmp(name, ".debug_info");
 	}

@@ -4,34 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cspy/perfmap.h"
 #include "cspy/sampler.h"
-#include "dump.h"
-#include "merge.h"
-#include "pause.h"
+#include "dump_look.h"
 #include "runtimes.h"
 #include "target_core.h"
 
 enum {
 	DEPTH = 65535,
-	TRIES = 50, /* until no stack could have changed while it was read */
-	HOLDS = 4,  /* times that the lock may change hands while its holder is being stopped */
+	HOLDS = 4, /* times that the lock may change hands while its holder is being stopped */
 	LOCALS_MAX = 1 << 16,
 };
 
 /* A target is not paused for longer than this to print its variables. */
 static const uint64_t LOCALS_NS = 200 * 1000 * 1000;
-
-/* What is only needed while looking. */
-struct look {
-	struct dump *dump;
-	struct target *target;
-	const struct runtime_ops *ops;
-	void *instance;
-	struct raw_stacks stacks, before; /* this read's, and the last one's */
-	struct pause pause;
-	struct merger merger;	    /* where native frames are wanted beside an interpreter's */
-	struct profile_stats stats; /* the merger's; nobody asks for them */
-};
 
 void dump_free(struct dump *d)
 {
@@ -68,7 +54,7 @@ static const struct raw_stack *stack_of(const struct raw_stacks *s, raddr_t stat
 	return NULL;
 }
 
-static bool same_frames(const struct raw_frame *a, const struct raw_frame *b, size_t n)
+bool look_same_frames(const struct raw_frame *a, const struct raw_frame *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (a[i].code != b[i].code || a[i].pos != b[i].pos || a[i].at != b[i].at)
@@ -87,13 +73,12 @@ static void compare(struct look *l)
 		if (s->sure || failed(s->err) || !b || failed(b->err) || b->count != s->count)
 			continue;
 		if (os && target_thread_state(l->target, os) != THREAD_RUNNING)
-			s->sure = same_frames(&l->stacks.frames[s->first], &l->before.frames[b->first], s->count);
+			s->sure = look_same_frames(&l->stacks.frames[s->first], &l->before.frames[b->first], s->count);
 	}
 }
 
-static struct err sample(struct look *l)
+struct err look_sample(struct look *l, struct raw_stacks *out)
 {
-	struct raw_stacks last = l->stacks;
 	pid_t held[PAUSE_THREADS];
 	struct rt_look look;
 	size_t n = 0;
@@ -101,20 +86,32 @@ static struct err sample(struct look *l)
 
 	for (size_t i = 0; i < l->pause.count; i++)
 		held[n++] = l->pause.list[i].ns_tid;
-	look = (struct rt_look){ .now_ns = clock_now(),
-				 .still = held,
-				 .still_count = n,
-				 .certain = true,
-				 .sleepers = l->dump->options.native };
-	l->stacks = l->before;
-	l->before = last;
-	raw_stacks_reset(&l->stacks);
-	e = l->ops->sample(l->instance, l->target, &look, &l->stacks);
-	if (!failed(e))
-		compare(l);
+	look = (struct rt_look){
+		.now_ns = clock_now(),
+		.still = held,
+		.still_count = n,
+		.certain = true,
+		.functions = !l->dump->options.native,
+		.sleepers = l->dump->options.native || l->ops->fallback,
+	};
+	raw_stacks_reset(out);
+	e = l->ops->sample(l->instance, l->target, &look, out);
 	if (!failed(e))
 		e = merger_sample(&l->merger, l->target, &look);
 	return e; /* cppcheck-suppress returnDanglingLifetime; an error points to constants only */
+}
+
+static struct err sample(struct look *l)
+{
+	struct raw_stacks last = l->stacks;
+	struct err e;
+
+	l->stacks = l->before;
+	l->before = last;
+	e = look_sample(l, &l->stacks);
+	if (!failed(e))
+		compare(l);
+	return e;
 }
 
 /* Stop who could change a stack; while that takes, another one may have become able to. */
@@ -160,7 +157,7 @@ static struct err read_stacks(struct look *l)
 {
 	struct err e = OK;
 
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < LOOK_TRIES; i++) {
 		l->dump->paused_ns += pause_release(&l->pause);
 		e = hold(l, i > 0 || l->dump->options.native);
 		if (failed(e) && e.os != EBUSY)
@@ -198,8 +195,7 @@ static void set_state(struct dump_thread *th, const struct raw_stack *s, enum th
 			 th->owns_lock ? "+" : "", th->owns_lock ? low : "", s->gc ? "+gc" : "");
 }
 
-static void add_thread(struct look *l, const struct raw_stacks *all, const struct raw_stack *s,
-		       const enum thread_state *states)
+void look_add_thread(struct look *l, const struct raw_stacks *all, const struct raw_stack *s)
 {
 	struct dump *d = l->dump;
 	struct thread *os = s->ns_tid ? target_thread(l->target, s->ns_tid) : NULL;
@@ -219,7 +215,7 @@ static void add_thread(struct look *l, const struct raw_stacks *all, const struc
 		.first = d->frame_count,
 		.count = failed(s->err) ? 0 : s->count,
 	};
-	set_state(th, s, os ? states[os - l->target->threads] : THREAD_UNKNOWN, d->about.lock);
+	set_state(th, s, os ? l->states[os - l->target->threads] : THREAD_UNKNOWN, d->about.lock);
 	xgrow(&d->frames, &d->frame_cap, d->frame_count + th->count, sizeof(*d->frames));
 	for (size_t i = 0; i < th->count; i++)
 		d->frames[d->frame_count++] = (struct dump_frame){ .raw = all->frames[s->first + i] };
@@ -289,94 +285,28 @@ static enum thread_state *read_states(struct target *t)
 	return states;
 }
 
-/* ---- Native frames ---- */
-
-/* The same thread with native frames between those that it has, whose variables may have been read. */
-static void put_between(struct look *l, const struct raw_stack *s, struct dump_thread *th, struct dump *out)
+static struct err take_stacks(struct look *l)
 {
-	const struct dump_frame *own = &l->dump->frames[th->first];
-	size_t next = 0;
+	struct err e = read_stacks(l);
 
-	th->first = out->frame_count;
-	xgrow(&out->frames, &out->frame_cap, out->frame_count + s->count, sizeof(*out->frames));
-	for (size_t i = 0; i < s->count; i++) {
-		const struct raw_frame *f = &l->stacks.frames[s->first + i];
-
-		th->native = th->native || f->owner == OWNER_NATIVE;
-		if (f->owner == OWNER_NATIVE)
-			out->frames[out->frame_count++] = (struct dump_frame){ .raw = *f };
-		else
-			out->frames[out->frame_count++] = own[next++];
-	}
-	th->count = s->count;
-}
-
-static void merge(struct look *l)
-{
-	struct dump out = { 0 };
-
-	merger_merge(&l->merger, l->target, &l->stacks, &l->stats);
-	for (size_t i = 0; i < l->stacks.count; i++)
-		if (!failed(l->stacks.list[i].err))
-			put_between(l, &l->stacks.list[i], &l->dump->threads[i], &out);
-	free(l->dump->frames);
-	l->dump->frames = out.frames;
-	l->dump->frame_count = out.frame_count;
-	l->dump->frame_cap = out.frame_cap;
-}
-
-/* Threads that the interpreter knows nothing of. */
-static void add_others(struct look *l, const enum thread_state *states)
-{
-	const struct raw_stacks *natives = &l->merger.natives;
-
-	for (size_t i = 0; i < natives->count; i++) {
-		const struct raw_stack *s = &natives->list[i];
-		bool known = !s->count;
-
-		for (size_t k = 0; k < l->stacks.count; k++)
-			known = known || l->stacks.list[k].ns_tid == s->ns_tid;
-		if (!known)
-			add_thread(l, natives, s, states);
-	}
-}
-
-/* What can be done without holding anybody. */
-static struct err complete(struct look *l, const enum thread_state *states)
-{
-	struct err e = OK;
-
-	if (l->ops->complete)
-		e = l->ops->complete(l->instance, l->target, &l->stacks);
-	for (size_t i = 0; !failed(e) && l->ops->complete && i < l->stacks.count; i++)
-		if (l->stacks.list[i].count)
-			add_thread(l, &l->stacks, &l->stacks.list[i], states);
-	if (!failed(e) && l->merger.ops) {
-		merge(l);
-		add_others(l, states);
-	}
-	return e;
+	for (size_t i = 0; !failed(e) && i < l->stacks.count; i++)
+		look_add_thread(l, &l->stacks, &l->stacks.list[i]);
+	if (!failed(e) && l->dump->options.locals && l->ops->locals)
+		read_locals(l);
+	l->dump->paused_ns += pause_release(&l->pause);
+	/* What follows holds nobody, but one more thread after the other. */
+	return failed(e) ? e : dump_native_merge(l);
 }
 
 static struct err take(struct look *l)
 {
 	struct dump *d = l->dump;
-	CLEANUP(cleanup_free) enum thread_state *states = NULL;
 	struct err e = target_refresh_threads(l->target);
 
 	if (failed(e))
 		return e;
-	states = read_states(l->target);
-	e = read_stacks(l);
-	if (!failed(e)) {
-		for (size_t i = 0; i < l->stacks.count; i++)
-			add_thread(l, &l->stacks, &l->stacks.list[i], states);
-		if (d->options.locals && l->ops->locals)
-			read_locals(l);
-	}
-	d->paused_ns += pause_release(&l->pause);
-	if (!failed(e))
-		e = complete(l, states);
+	l->states = read_states(l->target);
+	e = l->ops->fallback ? dump_native_alone(l) : take_stacks(l);
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < d->thread_count; i++) {
@@ -418,10 +348,26 @@ static struct dump *dump_new(struct target *t, struct dump_options o)
 	return d;
 }
 
+/* A process that says what code it made needs no -n. */
+static struct err attach(struct look *l, const struct dump_options *o, char *why, size_t cap)
+{
+	bool any = o->any || (!l->target->core && perfmap_exists(l->target));
+	struct err e = runtimes_attach(l->target, any, why, cap, &l->ops, &l->instance);
+
+	if (failed(e) || !l->ops->fallback || !o->nonblocking)
+		return e;
+	l->ops->detach(l->instance);
+	snprintf(why, cap, "its stacks can be read only while it is paused: leave --nonblocking out");
+	return err_at(ERR_OS, 0, "reading native stacks");
+}
+
 struct err dump_take(struct target *t, struct dump_options o, char *why, size_t cap, struct dump **ret)
 {
 	struct look l = { .target = t };
-	struct err e = runtimes_attach(t, o.any, why, cap, &l.ops, &l.instance);
+	struct err e;
+
+	t->debug_server = o.debug_server;
+	e = attach(&l, &o, why, cap);
 
 	if (failed(e))
 		return e;
@@ -436,6 +382,7 @@ struct err dump_take(struct target *t, struct dump_options o, char *why, size_t 
 	raw_stacks_free(&l.stacks);
 	raw_stacks_free(&l.before);
 	merger_free(&l.merger);
+	free(l.states);
 	l.ops->detach(l.instance);
 	if (failed(e)) {
 		dump_free(l.dump);

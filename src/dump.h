@@ -10,9 +10,10 @@
 struct dump_options {
 	bool locals;
 	bool nonblocking;
-	bool native;	     /* native frames, too */
-	bool any;	     /* a process without an interpreter, by its native frames */
-	bool full_filenames; /* text only: JSON has both */
+	bool native;			   /* native frames, too */
+	bool any;			   /* a process without an interpreter, by its native frames */
+	struct debug_server *debug_server; /* for debug files; borrowed, or NULL */
+	bool full_filenames;		   /* text only: JSON has both */
 };
 
 struct dump_local {

@@ -11,6 +11,7 @@
 #include "cspy/sampler.h"
 #include "intervals.h"
 #include "jit_name.h"
+#include "jitdump.h"
 #include "map64.h"
 #include "procfs.h"
 
@@ -43,6 +44,7 @@ struct perfmap {
 	size_t check_len;
 	uint32_t generation;
 	struct intervals code;
+	struct jitdump *dump; /* what another file says, in records */
 	char buffer[BUFFER];
 };
 
@@ -111,7 +113,7 @@ bool perfmap_exists(struct target *t)
 	struct stat st;
 	CLEANUP(cleanup_close) int fd = open_map(t, &st);
 
-	return fd >= 0;
+	return fd >= 0 || jitdump_exists(t);
 }
 
 static void begin_anew(struct perfmap *m)
@@ -150,6 +152,7 @@ struct perfmap *perfmap_new(struct target *t)
 
 	m->target = t;
 	m->fd = -1;
+	m->dump = jitdump_new(t);
 	look_for_file(m);
 	return m;
 }
@@ -160,6 +163,7 @@ void perfmap_free(struct perfmap *m)
 		return;
 	cleanup_close(&m->fd);
 	intervals_free(&m->code);
+	jitdump_free(m->dump);
 	free(m);
 }
 
@@ -167,6 +171,7 @@ void perfmap_mark(struct perfmap *m)
 {
 	struct stat st;
 
+	jitdump_mark(m->dump);
 	if (m->fd >= 0 && fstat(m->fd, &st) == 0)
 		m->marked = (uint64_t)st.st_size;
 }
@@ -285,7 +290,7 @@ static void take_new(struct perfmap *m)
 	}
 }
 
-bool perfmap_read(struct perfmap *m)
+static bool read_map(struct perfmap *m)
 {
 	if (m->total >= BYTES_MAX) { /* to go on with half of it would give wrong names */
 		begin_anew(m);
@@ -306,6 +311,13 @@ bool perfmap_read(struct perfmap *m)
 	return true;
 }
 
+bool perfmap_read(struct perfmap *m)
+{
+	bool has_dump = jitdump_read(m->dump);
+
+	return read_map(m) || has_dump;
+}
+
 /* ---- What it says ---- */
 
 bool perfmap_find(const struct perfmap *m, raddr_t at, struct perfmap_code *ret)
@@ -313,7 +325,7 @@ bool perfmap_find(const struct perfmap *m, raddr_t at, struct perfmap_code *ret)
 	struct interval found;
 
 	if (!intervals_find(&m->code, at, &found))
-		return false;
+		return jitdump_find(m->dump, at, ret);
 	*ret = (struct perfmap_code){
 		.start = found.start,
 		.end = found.end,
@@ -333,11 +345,15 @@ struct err perfmap_name(struct perfmap *m, raddr_t start, uint64_t line, struct 
 			struct frame_info *ret)
 {
 	char text[LINE_HEAD_MAX + NAME_MAX_BYTES];
-	ssize_t got = m->fd < 0 ? -1 : pread(m->fd, text, sizeof(text), (off_t)line);
-	const char *end = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
+	const char *end;
 	struct jit_name n;
 	struct line l;
+	ssize_t got;
 
+	if (line & JITDUMP_LINE)
+		return jitdump_name(m->dump, start, line, strings, ret);
+	got = m->fd < 0 ? -1 : pread(m->fd, text, sizeof(text), (off_t)line);
+	end = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
 	if (got <= 0 || !parse_line(text, end ? (size_t)(end - text) : (size_t)got, &l) || l.start != start)
 		return err_at(ERR_CORRUPT, start, "naming code by its perf map");
 	jit_name_split(l.name, l.name_len, &n);

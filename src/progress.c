@@ -25,6 +25,16 @@ void progress_draw(struct progress *p, const char *text)
 	p->drawn = true;
 }
 
+void progress_fetch(void *arg, const char *name, uint64_t done, uint64_t all)
+{
+	char text[512], of[32] = "";
+
+	if (all)
+		snprintf(of, sizeof(of), " of %.1f", (double)all / 1e6);
+	snprintf(text, sizeof(text), "debuginfod: %.300s, %.1f%s MB", name, (double)done / 1e6, of);
+	progress_draw(arg, text);
+}
+
 void progress_clear(struct progress *p)
 {
 	if (p->drawn)

@@ -14,6 +14,8 @@ struct progress {
 void progress_init(struct progress *p, bool quiet, bool shared);
 /* Replaces the line; cut to the terminal's width. */
 void progress_draw(struct progress *p, const char *text);
+/* For debug_server_open(): `arg` is the progress. */
+void progress_fetch(void *arg, const char *name, uint64_t done, uint64_t all);
 /* Before anything else is printed. */
 void progress_clear(struct progress *p);
 

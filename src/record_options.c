@@ -16,6 +16,7 @@ const struct option_row record_rows[] = {
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 10k; default: 100" },
 	{ "native", 'n', OPTION_FLAG, AT(native), NULL,
 	  "native frames, too; any process, with an interpreter or without" },
+	{ "debuginfod", 0, OPTION_FLAG, AT(debuginfod), NULL, "ask the servers in DEBUGINFOD_URLS for debug files" },
 	{ "idle", 'i', OPTION_FLAG, AT(idle), NULL, "count threads that wait or sleep, too" },
 	{ "gil", 'g', OPTION_FLAG, AT(gil), NULL, "count only the thread that holds the interpreter's lock" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to write" },

@@ -15,7 +15,7 @@ struct record_options {
 	uint64_t duration_ns;
 	size_t depth;
 	bool native, subprocesses, threads, idle, gil, function, no_lines, full_filenames;
-	bool blocking, nonblocking, as_root, quiet;
+	bool blocking, nonblocking, as_root, quiet, debuginfod;
 };
 
 extern const struct option_row record_rows[];

@@ -8,6 +8,7 @@
 #include "debug_file.h"
 #include "debug_info.h"
 #include "demangle.h"
+#include "go_file.h"
 #include "map64.h"
 #include "modules.h"
 #include "symbol_table.h"
@@ -20,6 +21,7 @@ struct names {
 	struct symbol_table table;
 	struct image *debug; /* whose names the table borrows, too */
 	struct debug_info *info;
+	struct go_table *go;
 };
 
 struct symbols {
@@ -45,6 +47,7 @@ void symbols_free(struct symbols *s)
 	for (size_t i = 0; i < s->cap; i++) {
 		symbol_table_free(&s->list[i].table);
 		debug_info_free(s->list[i].info);
+		go_table_free(s->list[i].go);
 		image_close(s->list[i].debug);
 	}
 	free(s->list);
@@ -52,13 +55,13 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-static bool has_symtab(struct image *img)
+static bool has_section(struct image *img, const char *name)
 {
 	const void *bytes;
 	uint64_t svma;
 	size_t len;
 
-	return image_section(img, ".symtab", &svma, &bytes, &len);
+	return image_section(img, name, &svma, &bytes, &len);
 }
 
 static struct names *names_of(struct symbols *s, const struct code_map *map, const struct module *module)
@@ -71,15 +74,18 @@ static struct names *names_of(struct symbols *s, const struct code_map *map, con
 		return n;
 	n->ready = true;
 	symbol_table_add(&n->table, module->image);
-	if (!has_symtab(module->image)) {
+	if (!has_section(module->image, ".symtab")) {
 		n->debug = debug_file_beside(modules_target(s->modules), module->image);
 		if (!n->debug)
 			n->debug = debug_file_inside(module->image);
 	}
+	if (!n->debug && !has_section(module->image, ".debug_info"))
+		n->debug = debug_file_served(modules_target(s->modules), module->image);
 	if (n->debug)
 		symbol_table_add(&n->table, n->debug);
 	symbol_table_sort(&n->table);
 	n->info = debug_info_new(n->debug ? n->debug : module->image);
+	n->go = go_file_table(module->image);
 	return n;
 }
 
@@ -194,13 +200,31 @@ static bool name_by_debug_info(struct names *names, uint64_t svma, size_t inner,
 	return true;
 }
 
-static void name_by_symbol(struct names *names, const struct module *module, uint64_t svma, char *name, size_t cap)
+/* The file and line, too, of what no debug information tells. */
+static const char *name_by_go(struct names *names, uint64_t svma, struct strings *strings, struct frame_info *ret)
+{
+	struct go_place place;
+
+	if (!names->go || !go_table_at(names->go, svma, &place))
+		return NULL;
+	if (place.file && !ret->file) {
+		ret->file = strings_add(strings, place.file, strlen(place.file));
+		ret->line = place.line;
+		ret->first_line = place.first_line;
+	}
+	return place.function;
+}
+
+static void name_by_symbol(struct names *names, const struct module *module, uint64_t svma, const char *go, char *name,
+			   size_t cap)
 {
 	const struct symbol *symbol = symbol_table_find(&names->table, svma);
 
 	if (symbol) {
 		demangle(symbol->name, name, cap);
 		name[strcspn(name, "@")] = 0; /* a symbol's version */
+	} else if (go) {
+		snprintf(name, cap, "%s", go);
 	} else {
 		snprintf(name, cap, "%.900s+0x%" PRIx64, base_name(module->path), function_start(module->image, svma));
 	}
@@ -228,7 +252,7 @@ struct err symbols_name(struct symbols *s, raddr_t at, size_t inner, struct stri
 		*ret = info_of(strings, marked, module->path);
 		ret->name = strings_add(strings, name, strlen(name));
 	} else {
-		name_by_symbol(names, module, svma, name, sizeof(name));
+		name_by_symbol(names, module, svma, name_by_go(names, svma, strings, &found), name, sizeof(name));
 		*ret = info_of(strings, name, module->path);
 	}
 	ret->file = found.file;

@@ -106,6 +106,7 @@ struct err watch_attach(struct watch *w)
 	w->why[0] = 0;
 	e = target_open(w->pid, &w->target);
 	if (!failed(e)) {
+		w->target->debug_server = o.debug_server;
 		o.root = process_root(w);
 		o.any = o.native ? clock_now() >= w->any_ns : perfmap_exists(w->target);
 		e = sampler_new(w->target, w->profile, o, w->why, sizeof(w->why), &w->sampler);

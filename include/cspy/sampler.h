@@ -36,7 +36,8 @@ struct sampler_options {
 	bool function_only; /* -F */
 	size_t depth;	    /* frames kept of one stack */
 	bool last;	    /* note the stacks of threads that are not counted, too, a few times a second */
-	node_id root;	    /* of the profile, below which all stacks hang: a process's own frame, or 0 */
+	struct debug_server *debug_server; /* to be the target's; borrowed, or NULL */
+	node_id root; /* of the profile, below which all stacks hang: a process's own frame, or 0 */
 };
 
 struct sampler;

@@ -69,6 +69,8 @@ struct thread {
 
 /* A core file's; private to core.c. */
 struct core;
+/* See src/debug_server.h. */
+struct debug_server;
 
 struct target {
 	pid_t pid;
@@ -80,8 +82,9 @@ struct target {
 	struct thread *threads;
 	size_t thread_count, thread_cap;
 	uint32_t thread_generation;
-	struct core *core;   /* of a process that is no more; NULL for a live one */
-	uint64_t start_time; /* field 22 of stat: together with the pid it names a process for ever */
+	struct core *core;		   /* of a process that is no more; NULL for a live one */
+	struct debug_server *debug_server; /* for debug files, where the user wants that; borrowed, or NULL */
+	uint64_t start_time;		   /* field 22 of stat: together with the pid it names a process for ever */
 };
 
 MUST_CHECK struct err target_open(pid_t pid, struct target **ret);

@@ -15,6 +15,9 @@ enum { SLOT_CONTEXT = 1, SLOT_FUNCTION = 2, SLOT_BYTECODE = 4, SLOT_OFFSET = 5, 
 /* A bytecode array's first bytes are its map, its length and some more, as the version has it. */
 enum { ARRAY_LENGTH = 8, ARRAY_HEAD_MIN = 32, ARRAY_HEAD_MAX = 128, ARRAY_HEAD_STEP = 2 };
 
+/* That what runs one bytecode may have on the stack. */
+enum { HANDLER_WORDS = 16 };
+
 static bool word_at(const struct stack_copy *s, raddr_t at, uint64_t *ret)
 {
 	if (at < s->at || at - s->at > s->len || s->len - (at - s->at) < sizeof(*ret))
@@ -119,6 +122,21 @@ enum what {
 	WITHIN,	  /* what it says of itself, without a frame of its own in that of a function */
 };
 
+/*
+ * What V8's interpreter runs for one bytecode has no frame: where it returns to lies below the function's registers,
+ * which hold no addresses of code. With a dump that is in code of the function's own.
+ */
+static bool caller_of(const struct jit *j, const struct stack_copy *stack, raddr_t cfa, struct perfmap_code *ret)
+{
+	raddr_t sp = stack->at + STACK_BELOW;
+	uint64_t word;
+
+	for (unsigned i = 0; i < HANDLER_WORDS && sp < cfa && word_at(stack, sp, &word); i++, sp += sizeof(word))
+		if (word && perfmap_find(j->map, word - 1, ret) && !ret->glue)
+			return true;
+	return false;
+}
+
 /* Code that is not named itself may work in a frame that tells its function by the bytecode. */
 static enum what by_bytecode(struct jit *j, struct target *t, const struct code_addr *c, const struct stack_copy *stack,
 			     struct raw_frame *ret)
@@ -135,6 +153,10 @@ static enum what by_bytecode(struct jit *j, struct target *t, const struct code_
 			return WITHIN;
 		learn_trampoline(j, c->at);
 		return FUNCTION;
+	}
+	if (runs && !c->is_return && caller_of(j, stack, c->cfa - FP_BELOW_CFA, &code)) {
+		*ret = frame_of(&code);
+		return WITHIN;
 	}
 	*ret = (struct raw_frame){ .stamp = stamp_unnamed };
 	return runs && is_trampoline(j, c) ? FUNCTION : OTHER;

@@ -10,6 +10,7 @@
 #include "debug_file.h"
 #include "debug_info.h"
 #include "demangle.h"
+#include "go_file.h"
 #include "symbol_table.h"
 #include "unwind_cfi.h"
 
@@ -88,6 +89,17 @@ static void inform(struct image *img, uint64_t seed)
 	debug_info_free(d);
 }
 
+static void name_by_go(struct image *img, uint64_t seed)
+{
+	struct go_table *t = go_file_table(img);
+	struct go_place p;
+
+	for (unsigned i = 0; t && i < ADDRESSES; i++)
+		if (go_table_at(t, seed * i >> 40, &p) && !*p.function)
+			abort();
+	go_table_free(t);
+}
+
 static void name(struct image *img, uint64_t seed)
 {
 	struct symbol_table t = { 0 };
@@ -126,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	ask(img, seed);
 	name(img, seed);
+	name_by_go(img, seed);
 	inform(img, seed);
 	image_close(debug_file_inside(img));
 	image_close(img);

@@ -8,7 +8,7 @@ import pytest
 import cli
 import runtimes
 
-THREADS = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native', 'threads.c')
+TARGETS = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native')
 
 PYTHON = '''
 import sys, threading, time, zlib
@@ -89,16 +89,41 @@ def test_variables_stay_with_their_frames(cspy, target):
     assert all(f['locals'] is None for f in frames.values() if f['native'])
 
 
-@pytest.fixture
-def threads(target, tmp_path):
-    program = str(tmp_path / 'threads')
+def compiled(folder, name):
+    program = os.path.join(str(folder), name)
     try:
-        subprocess.run(['gcc', '-O2', '-pthread', '-o', program, THREADS], check=True)
+        subprocess.run(['gcc', '-O2', '-pthread', '-o', program, os.path.join(TARGETS, name + '.c')], check=True)
     except FileNotFoundError:
         pytest.skip('there is no gcc here')
-    t = target([program])
+    return program
+
+
+@pytest.fixture
+def threads(target, tmp_path):
+    t = target([compiled(tmp_path, 'threads')])
     assert t.line() == 'ready'
     return t
+
+
+def test_five_hundred_threads_are_all_shown(cspy, target, tmp_path):
+    t = target([compiled(tmp_path, 'crowd'), '500'])
+    assert t.line() == 'ready'
+    shown = dump(cspy, t.pid)
+    assert len({thread['os_thread_id'] for thread in shown}) == len(shown) == 501
+    at_work = [thread for thread in shown if has_path(thread, 'worker', 'works_there')]
+    asleep = [thread for thread in shown if has_path(thread, 'sleeps_there', 'pause')]
+    assert (len(at_work), len(asleep)) == (5, 496), [names(t) for t in shown if t not in at_work and t not in asleep]
+    assert cli.is_alive(t) and cli.state(t.pid) == 'S'
+
+
+def test_native_frames_stand_between_those_of_each_of_hundreds_of_threads(cspy, target):
+    t = target([*cli.plain_python().argv, os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'python', 'crowd.py'), '100', '200'])
+    assert t.line() == 'ready'
+    asleep = [names(thread) for thread in dump(cspy, t.pid) if thread['os_thread_id'] != t.pid]
+    assert len(asleep) == 200
+    for stack in asleep:
+        assert 'Thread.run' in stack or 'run' in stack, stack
+        assert 'sleep' in stack[-1] or 'select' in stack[-1], stack
 
 
 def test_each_thread_of_a_c_program_is_shown_and_a_sleeping_one_is_not_woken(cspy, threads):

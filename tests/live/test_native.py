@@ -1,4 +1,4 @@
-"""Native stacks: against libdwfl on the same stops, their names, and in one stack with Python's and Ruby's frames."""
+"""Native stacks: against libdwfl and libunwind-ptrace on the same stops, their names, and in one stack with Python's and Ruby's frames."""
 import os
 import shutil
 import subprocess
@@ -147,6 +147,15 @@ def judge(t):
     return helper('unwind_judge', t.pid, STOPS)
 
 
+def check_by_libunwind(said, same):
+    """A second judge of the same stops, where the helper was built with it: how many it has as cspy has, at least. Where its own
+    fault makes it differ (it reads no CFI of some files, and no code that has none), libdwfl is the witness for cspy."""
+    if 'libunwind_same' in said:
+        assert said['libunwind_against'] == 0, said
+        assert sum(said['libunwind_' + kind] for kind in ('same', 'cut', 'alone', 'against')) == STOPS, said
+        assert said['libunwind_same'] >= same, said
+
+
 def record(cspy, t, tmp_path, *args, paths=()):
     """Stacks and statistics of a recording that has these paths: on a busy machine a second gives few samples, so that it is
     repeated some times for those that are rare."""
@@ -182,7 +191,7 @@ def has_path(stacks, *path):
     return False
 
 
-# ---- Against libdwfl ----
+# ---- Against libdwfl and libunwind-ptrace ----
 
 @pytest.mark.parametrize('program', ['deep.cpp', 'work.rs', 'work.go'])
 def test_native_stacks_are_those_of_libdwfl(program, built, target):
@@ -193,6 +202,7 @@ def test_native_stacks_are_those_of_libdwfl(program, built, target):
     assert said['same'] + said['settled'] == STOPS
     # Go changes stacks, and C++ throws by leaving its own: what is lost there is so for libdwfl, too.
     assert said['lost'] < STOPS * (0.3 if program == 'work.go' else 0.1)
+    check_by_libunwind(said, STOPS * 0.9 if program == 'deep.cpp' else 0)
 
 
 def test_python_stacks_are_those_of_libdwfl(target):
@@ -200,6 +210,14 @@ def test_python_stacks_are_those_of_libdwfl(target):
     assert t.line() == 'ready'
     said = judge(t)
     assert (said['stops'], said['same'], said['lost']) == (STOPS, STOPS, 0)
+    check_by_libunwind(said, STOPS * 0.99)
+
+
+def test_there_is_a_second_judge(target):
+    t = target(['/usr/bin/python3', '-c', PYTHON])
+    assert t.line() == 'ready'
+    if 'libunwind_same' not in helper('unwind_judge', t.pid, 2):
+        pytest.skip('unwind_judge was built without libunwind-ptrace')
 
 
 def test_node_stacks_are_those_of_libdwfl_but_for_leaves_in_their_first_instructions(target):
@@ -210,12 +228,15 @@ def test_node_stacks_are_those_of_libdwfl_but_for_leaves_in_their_first_instruct
     # libdwfl does not follow a process that makes new mappings of code between two stops.
     assert said['same'] + said['settled'] > STOPS * 0.97
     assert said['same'] > said['settled']
+    if 'libunwind_same' in said:
+        assert said['libunwind_same'] > STOPS * 0.5 and said['libunwind_against'] < STOPS * 0.03, said
 
 
 def test_numpy_stacks_are_those_of_libdwfl(target):
     t = start_numpy(target)
     said = judge(t)
     assert (said['stops'], said['same'], said['lost']) == (STOPS, STOPS, 0)
+    check_by_libunwind(said, 0)  # it looks for the files of a chroot outside of it
 
 
 # ---- At each instruction ----
@@ -290,6 +311,40 @@ def test_stripped_program_is_named_by_module_and_offset(cspy, built, target, tmp
     stacks, _ = record(cspy, t, tmp_path)
     assert any(f.startswith('naked+0x') for s in stacks for f in names(s))
     assert not has_path(stacks, 'rounds')
+
+
+def without_symbols(how, program, out):
+    """A Go program that was stripped in one of the ways there are."""
+    if how == 'linked':
+        source = os.path.join(TARGETS, 'work.go')
+        subprocess.run(['go', 'build', '-ldflags', '-s -w', '-o', out, source], check=True, env=dict(os.environ, GO111MODULE='off'))
+        return
+    subprocess.run([need('strip'), '-o', out, program], check=True)
+    if how == 'no-sections':
+        with open(out, 'r+b') as f:
+            f.seek(0x28)
+            f.write(bytes(8))   # e_shoff
+            f.seek(0x3c)
+            f.write(bytes(4))   # e_shnum, e_shstrndx
+
+
+@pytest.mark.parametrize('how', ['linked', 'strip', 'no-sections'])
+def test_stripped_go_is_named_by_its_own_table(how, cspy, built, target, tmp_path):
+    program = str(tmp_path / 'naked')
+    without_symbols(how, built('work.go'), program)
+    t = target([program, '60'])
+    assert t.line() == 'ready'
+    stacks, _ = record(cspy, t, tmp_path, paths=[['runtime.goexit', 'main.rounds', 'main.sorted', 'sort.Slice', 'main.leaf'],
+                                                 ['runtime.main', 'main.main', 'main.rounds']])
+    assert not any(f.startswith('naked+') for s in stacks for f in names(s)), stacks
+    with open(os.path.join(TARGETS, 'work.go')) as f:
+        text = f.read().splitlines()
+    first = text.index('func leaf(x uint64) uint64 {')
+    places = {place_of(f) for s in stacks for f in s if f.startswith('main.leaf (')}
+    assert places and all(p.startswith('work.go:') and first < int(p.split(':')[1]) <= first + 6 for p in places), places
+    calls = {place_of(f) for s in stacks for f in s[:-1] if f.startswith('main.sorted (')}
+    wanted = [i for i, line in enumerate(text, 1) if 'sort.Slice' in line]
+    assert 'work.go:%d' % wanted[0] in calls, calls
 
 
 def test_symbols_that_are_compressed_inside_are_found(cspy, built, target, tmp_path):

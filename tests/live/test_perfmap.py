@@ -124,6 +124,85 @@ def test_the_live_view_has_the_names_lines_and_shares_that_a_recording_has(cspy,
     assert cli.is_alive(t)
 
 
+def test_a_dump_shows_what_a_map_names_without_any_option(cspy, target, maps):
+    node = runtimes.nodes()[-1]
+    t, truth = start_node(target, maps, node, flags_for(node, 'all'))
+    known = {e['name'] for e in truth}
+
+    def whole():
+        """One moment may find it between two functions."""
+        r = cli.run(cspy, 'dump', '--json', '-p', t.pid)
+        assert r.code == 0, r
+        threads = {thread['os_thread_id']: thread for thread in json.loads(r.out)}
+        frames = threads[t.pid]['frames']
+        return frames and frames[0]['qualname'] in known and (threads, frames)
+
+    threads, frames = cli.wait_for(whole)
+    assert sorted(threads) == sorted(int(tid) for tid in os.listdir('/proc/%d/task' % t.pid))
+    entry = next(e for e in truth if e['name'] == frames[0]['qualname'])
+    assert frames[0]['filename'].endswith('/functions.js') and frames[0]['line'] == entry['line']
+    assert 'main' in [f['qualname'] for f in frames] and not any(f['native'] for f in frames), frames
+    r = cli.run(cspy, 'dump', '-s', '-p', t.pid)
+    assert r.code == 0 and '1 process' in r.out and 'functions.js' in r.out, r
+    r = cli.run(cspy, 'dump', '-n', '-p', t.pid)
+    assert r.code == 0 and 'node::Start' in r.out, r
+    r = cli.run(cspy, 'dump', '--nonblocking', '-p', t.pid)
+    assert r.code == 1 and len(r.lines) == 1 and '--nonblocking' in r.lines[0], r
+    assert cli.is_alive(t)
+
+
+@pytest.fixture
+def dumps():
+    """Folders that nodes write their dumps to, removed when the test is over."""
+    folders = []
+    yield folders
+    for folder in folders:
+        folder.cleanup()
+
+
+def start_dumping(target, dumps, node, flags):
+    """A Node whose functions have all come to stand in its dump."""
+    dumps.append(tempfile.TemporaryDirectory())
+    t = target([*node.argv, '--perf-prof', '--interpreted-frames-native-stack', *flags, node.place(PROGRAM), 'fill'],
+               cwd=dumps[-1].name)
+    truth = json.loads(t.line())
+    assert t.line(60) == 'filled'
+    assert not os.path.exists('/tmp/perf-%d.map' % t.pid)
+    return t, truth
+
+
+@pytest.mark.parametrize('node', runtimes.nodes(), ids=lambda node: node.name)
+def test_every_function_of_node_is_named_by_its_dump(cspy, target, dumps, node):
+    # What is compiled again later waits for V8 to write it: so all is interpreted, each function by code of its own.
+    flags = ['--no-opt', '--no-sparkplug', *(['--no-maglev'] if node.version >= MAGLEV else [])]
+    t, truth = start_dumping(target, dumps, node, flags)
+    check_truth(record(cspy, t.pid, seconds=1, enough=150), truth)
+    assert cli.is_alive(t)
+
+
+def last_line(name, truth):
+    """Of a function of functions.js, at most."""
+    first = next(e['line'] for e in truth if e['name'] == name)
+    return min([e['line'] - 1 for e in truth if e['line'] > first] + [first + 6])
+
+
+def test_compiled_code_has_names_and_lines_by_a_dump_and_native_frames_around(cspy, target, dumps):
+    node = runtimes.nodes()[-1]
+    t, truth = start_dumping(target, dumps, node, flags_for(node, 'all')[1:])
+    stacks = record(cspy, t.pid, '-n', enough=150)
+    lines = {}
+    for entry in truth:
+        name = entry['name'].replace(';', ':')
+        lines[name] = {int(f.rpartition(':')[2].rstrip(')')) - entry['line'] for f in frame_of(stacks, name)}
+        assert lines[name] and 0 <= min(lines[name]), (name, lines[name])
+        assert entry['line'] + max(lines[name]) <= last_line(entry['name'], truth), (name, lines[name])
+    assert any(max(found) > 0 for found in lines.values()), lines  # within, not only where functions begin
+    inner = [names(s) for s in stacks if 'inner' in names(s) and 'main' in names(s)]
+    assert inner, stacks
+    for stack in inner:
+        assert stack.index('node::Start') < stack.index('JSEntry') < stack.index('main') < stack.index('inner'), stack
+
+
 def helper(cspy, name):
     """A program that the build puts beside the cspy under test."""
     return os.path.join(os.path.dirname(cspy), 'tests', 'live', name)
@@ -172,16 +251,18 @@ def test_native_and_javascript_frames_stand_in_one_stack(cspy, target, maps):
         assert stack.index('node::Start') < stack.index('JSEntry') < stack.index('main') < stack.index('outer'), stack
 
 
-def test_python_is_not_shown_twice_by_its_own_map(cspy, target, maps):
-    pythons = [p for p in runtimes.pythons() if p.version >= (3, 12) and not p.debug and not p.nogil]
+@pytest.mark.parametrize('switch, since, path', [('perf', (3, 12), 'perf-%d.map'), ('perf_jit', (3, 13), 'jit-%d.dump')])
+def test_python_is_not_shown_twice_by_its_own_map(cspy, target, maps, switch, since, path):
+    pythons = [p for p in runtimes.pythons() if p.version >= since and not p.debug and not p.nogil]
     if not pythons:
-        pytest.skip('there is no Python that writes a perf map')
+        pytest.skip('there is no Python that knows -X %s' % switch)
     python = pythons[-1]
-    program = cli.BUSY
-    t = target([*python.argv, '-X', 'perf', '-c', program, '60'])
-    maps.append('%s/tmp/perf-%d.map' % (python.root or '', t.pid))
+    # The file is written in pieces: what comes behind pushes the functions out that are wanted.
+    program = cli.BUSY.replace('print("ready")', 'main(0)\nhot(1)\nfor i in range(300): exec("def f(): pass\\nf()")\nprint("ready")')
+    t = target([*python.argv, '-X', switch, '-c', program, '60'])
+    maps.append('%s/tmp/%s' % (python.root or '', path % t.pid))
     assert t.line() == 'ready'
-    cli.wait_for(lambda: 'py::hot:' in open(maps[-1]).read())
+    cli.wait_for(lambda: b'py::hot:' in open(maps[-1], 'rb').read())
     stacks = record(cspy, t.pid, '-n')
     busy = [s for s in stacks if any(f.startswith('hot (') for f in s)]
     assert busy, stacks

@@ -1,14 +1,23 @@
 /*
- * unwind_judge.c - stop a process again and again, and compare cspy's native stacks with libdwfl's on the same stops.
+ * unwind_judge.c - stop a process again and again, and compare cspy's native stacks with libdwfl's, and where it was
+ * there to build with, with libunwind-ptrace's, on the same stops.
  *
- * usage: unwind_judge PID STOPS
+ * usage: unwind_judge PID STOPS [alone]     (alone: cspy's only, for its time: others take the caches)
  *
  * Prints "stops N same N settled N lost N frames N longest N ns N" (ns: of one unwinding, the median), and on stderr
  * each stop that differs. `settled`: the leaf has no CFI and is in its first or last instructions, where libdwfl misses
- * the leaf's caller. What libdwfl takes for return addresses but lies in no code is not compared.
+ * the leaf's caller. What another takes for return addresses but lies in no code is not compared.
+ *
+ * Then "libdwfl_ns N", and of libunwind-ptrace "libunwind_same N libunwind_cut N libunwind_alone N libunwind_against N
+ * libunwind_ns N". `cut`: it ends where both others go on. `alone`: it differs otherwise, and libdwfl has what cspy
+ * has, or has settled it. `against`: neither has what cspy has. Both read the stack by ptrace, in the time that is
+ * told.
  */
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#ifdef WITH_LIBUNWIND
+#include <libunwind-ptrace.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +37,8 @@ struct list {
 };
 
 static uint8_t bytes[COPY];
-static uint64_t took[STOPS_MAX]; /* ns of each unwinding */
+/* ns of each unwinding */
+static uint64_t took[STOPS_MAX], dwfl_took[STOPS_MAX], libunwind_took[STOPS_MAX];
 
 static int one_frame(Dwfl_Frame *f, void *arg)
 {
@@ -76,6 +86,33 @@ static Dwfl *open_dwfl(pid_t pid)
 	}
 	return dwfl;
 }
+
+/* What libunwind-ptrace says of all stops. */
+struct other {
+	size_t same, cut, alone, against;
+};
+
+#ifdef WITH_LIBUNWIND
+static void other_frames(pid_t pid, struct list *l)
+{
+	static unw_addr_space_t space;
+	static void *state;
+	unw_cursor_t c;
+	unw_word_t ip;
+
+	if (!space) {
+		space = unw_create_addr_space(&_UPT_accessors, 0);
+		state = _UPT_create(pid);
+	}
+	if (unw_init_remote(&c, space, state) != 0)
+		return;
+	do {
+		if (unw_get_reg(&c, UNW_REG_IP, &ip) != 0)
+			return;
+		l->at[l->count++] = ip;
+	} while (l->count < FRAMES && unw_step(&c) > 0);
+}
+#endif
 
 static bool stop(pid_t pid)
 {
@@ -126,6 +163,39 @@ static bool same(const struct list *a, const struct list *b)
 	return a->count == b->count && !memcmp(a->at, b->at, a->count * sizeof(a->at[0]));
 }
 
+static bool is_cut(const struct list *ours, const struct list *theirs)
+{
+	return theirs->count && theirs->count < ours->count &&
+	       !memcmp(ours->at, theirs->at, theirs->count * sizeof(ours->at[0]));
+}
+
+/* `agreed`: libdwfl has cspy's stack. */
+static void judge_other(pid_t pid, struct target *t, const struct list *ours, bool agreed, uint64_t *took_ns,
+			struct other *o)
+{
+#ifdef WITH_LIBUNWIND
+	struct list theirs = { .count = 0 };
+	uint64_t start = clock_now();
+
+	other_frames(pid, &theirs);
+	*took_ns = clock_now() - start;
+	drop_nonsense(t, &theirs);
+	if (same(ours, &theirs)) {
+		o->same++;
+	} else if (agreed && is_cut(ours, &theirs)) {
+		o->cut++;
+	} else if (agreed) {
+		o->alone++;
+	} else {
+		o->against++;
+		print("cspy", ours);
+		print("libunwind", &theirs);
+	}
+#else
+	(void)pid, (void)t, (void)ours, (void)agreed, (void)took_ns, (void)o;
+#endif
+}
+
 static int by_size(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -133,11 +203,19 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+static unsigned long long median(uint64_t *list, int n)
+{
+	qsort(list, (size_t)n, sizeof(*list), by_size);
+	return list[n / 2];
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pid = argc > 2 ? (pid_t)atoi(argv[1]) : 0;
 	int stops = argc > 2 ? atoi(argv[2]) : 0;
+	bool alone = argc > 3;
 	size_t equal = 0, settled = 0, frames = 0, longest = 0, lost = 0;
+	struct other other = { 0 };
 	struct target *t;
 	struct modules *modules;
 	struct unwinder *u;
@@ -174,9 +252,13 @@ int main(int argc, char **argv)
 		took[i] = clock_now() - start;
 		for (size_t k = 0; k < ours.count; k++)
 			ours.at[k] = found[k].at;
-		dwfl_getthread_frames(dwfl, pid, one_frame, &theirs);
-		drop_nonsense(t, &theirs);
 		frames += ours.count;
+		if (alone)
+			continue;
+		start = clock_now();
+		dwfl_getthread_frames(dwfl, pid, one_frame, &theirs);
+		dwfl_took[i] = clock_now() - start;
+		drop_nonsense(t, &theirs);
 		longest = ours.count > longest ? ours.count : longest;
 		lost += end != UNWIND_ROOT;
 		if (same(&ours, &theirs)) {
@@ -188,11 +270,16 @@ int main(int argc, char **argv)
 			print("cspy", &ours);
 			print("libdwfl", &theirs);
 		}
+		judge_other(pid, t, &ours, same(&ours, &theirs) || is_settled(&ours, &theirs), &libunwind_took[i],
+			    &other);
 	}
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
-	qsort(took, (size_t)stops, sizeof(*took), by_size);
-	printf("stops %d same %zu settled %zu lost %zu frames %zu longest %zu ns %llu\n", stops, equal, settled, lost,
-	       frames, longest, (unsigned long long)took[stops / 2]);
+	printf("stops %d same %zu settled %zu lost %zu frames %zu longest %zu ns %llu libdwfl_ns %llu\n", stops, equal,
+	       settled, lost, frames, longest, median(took, stops), median(dwfl_took, stops));
+#ifdef WITH_LIBUNWIND
+	printf("libunwind_same %zu libunwind_cut %zu libunwind_alone %zu libunwind_against %zu libunwind_ns %llu\n",
+	       other.same, other.cut, other.alone, other.against, median(libunwind_took, stops));
+#endif
 	dwfl_end(dwfl);
 	unwinder_free(u);
 	modules_free(modules);
