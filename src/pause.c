@@ -200,6 +200,14 @@ bool pause_holds(const struct pause *p, pid_t ns_tid)
 	return false;
 }
 
+bool pause_stopped(const struct pause *p, pid_t ns_tid)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].ns_tid == ns_tid)
+			return p->list[i].stopped;
+	return false;
+}
+
 struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, size_t n)
 {
 	reap_late(p);

@@ -28,6 +28,7 @@ static struct recorder_options recorder_options(const struct top *t)
 			     .idle = o->idle,
 			     .lock_only = o->gil,
 			     .threads = true, /* so that each thread's part is known */
+			     .rest = true,
 			     .last = true,
 			     .depth = o->depth },
 		.rate = o->rate,

@@ -35,6 +35,7 @@ struct cpy_thread {
 	raddr_t next;	 /* in the list, as known */
 	uint64_t ident;	 /* pthread_t */
 	pid_t ns_tid;
+	bool left_out;		    /* of this tick, as rt_look.leave_out wants it */
 	bool valid;		    /* its state was read in this tick */
 	uint8_t state[STATE_BYTES]; /* the fields from state_low on */
 	struct copies copies;	    /* of its stack */
