@@ -70,8 +70,10 @@ struct cpy {
 	raddr_t holders[HOLDERS];   /* thread states, newest first */
 	const struct rt_look *look; /* this tick's; borrowed */
 	uint32_t tick;
-	uint64_t slow_ns;	/* when what seldom changes was read last */
-	uint64_t discovered_ns; /* when the lists were walked last */
+	raddr_t names, names_interp; /* where the interpreter asked for last keeps its threads' names */
+	uint32_t names_tick;	     /* that was found out in */
+	uint64_t slow_ns;	     /* when what seldom changes was read last */
+	uint64_t discovered_ns;	     /* when the lists were walked last */
 	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
 };
 
