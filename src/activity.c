@@ -3,10 +3,11 @@
 
 #include "activity.h"
 #include "map64.h"
+#include "random.h"
 
 enum {
 	TURNS = 4,	/* threads of a look to be asked about in turn */
-	REST_LOOKS = 8, /* one of so many has a thread that rests */
+	REST_LOOKS = 8, /* one of so many has a thread that rests, a power of two */
 	LEAF_FRAMES = 4,
 	ANY_TID = -1,
 };
@@ -15,8 +16,6 @@ static const uint64_t ASK_NS = 1000 * 1000;
 static const uint64_t REST_NS = 500 * 1000 * 1000;
 /* Looks that are further apart than this have everybody. */
 static const uint64_t REST_INTERVAL_NS = 25 * 1000 * 1000;
-/* Where threads rest, some native code may have been woken up by now. */
-static const uint64_t RESTING_EACH_NS = 250 * 1000 * 1000;
 
 void activity_free(struct activity *a)
 {
@@ -30,11 +29,12 @@ void activity_begin(struct activity *a, uint64_t now_ns, size_t threads)
 	a->quick = now_ns - a->now_ns <= REST_INTERVAL_NS;
 	a->now_ns = now_ns;
 	a->looks++;
+	a->coin = a->coin ? a->coin : now_ns | 1;
 	a->may_ask = passed >= ASK_NS;
 	if (!a->may_ask)
 		return;
 	a->asked_ns = now_ns;
-	a->each_ns = threads * passed / TURNS;
+	a->each_ns = (threads + a->left_out) * passed / TURNS;
 }
 
 /* Threads keep their order from tick to tick, mostly. NULL: it is new. */
@@ -78,27 +78,51 @@ static bool rests(const struct activity *a, const struct seen_thread *seen)
 bool activity_leave_out(struct activity *a, raddr_t state_at)
 {
 	struct seen_thread *s = a->rest ? find(a, state_at, ANY_TID) : NULL;
+	uint32_t look = a->looks + 1;
 
-	/* Each look another part of them. */
-	if (!s || !rests(a, s) || (a->looks + (uint32_t)(s - a->list)) % REST_LOOKS == 0)
+	if (!s || !rests(a, s))
 		return false;
-	/* A look may read more than once. */
-	s->left_out += s->left_at != a->looks;
-	s->left_at = a->looks;
-	return true;
+	/* A look may read more than once: the coin is thrown once, and knows nothing of what there is to see. */
+	if (s->left_out_of != look && s->chosen_for != look)
+		*(random_next(&a->coin) >> 32 & (REST_LOOKS - 1) ? &s->left_out_of : &s->chosen_for) = look;
+	return s->left_out_of == look;
 }
 
 void activity_stopped(const struct activity *a, struct seen_thread *seen)
 {
-	seen->stopped_at = a->looks + 1;
+	seen->stopped_by = a->looks + 1;
 }
 
-void activity_looked(const struct activity *a, struct seen_thread *seen)
+static uint32_t stands_for(const struct activity *a, const struct raw_stack *stack, const struct seen_thread *seen)
 {
-	/* It was left out of the first read of this look, and then had the lock. */
-	seen->left_out -= seen->left_out && seen->left_at + 1 == a->looks;
-	seen->stands = 1 + (seen->left_out < REST_LOOKS ? seen->left_out : REST_LOOKS - 1);
-	seen->left_out = 0;
+	/* Who has the lock is in every look. */
+	if (stack->state == RT_RUNNING)
+		return 1;
+	/* One that woke up was met by chance, and stands for those that were not. */
+	if (seen->busy_ns == a->now_ns)
+		return seen->chosen_for == a->looks ? REST_LOOKS : 1;
+	/* One that rests did so all the time. */
+	return 1 + seen->missed;
+}
+
+void activity_looked(const struct activity *a, const struct raw_stack *stack, struct seen_thread *seen)
+{
+	seen->looked_by = a->looks;
+	seen->weight = (stack->weight ? stack->weight : 1) * stands_for(a, stack, seen);
+}
+
+void activity_end(struct activity *a, struct profile *p)
+{
+	a->left_out = 0;
+	for (size_t i = 0; a->rest && i < a->count; i++) {
+		struct seen_thread *s = &a->list[i];
+		bool missed = s->left_out_of == a->looks && s->looked_by != a->looks;
+
+		s->missed = missed ? s->missed + 1 : 0;
+		a->left_out += missed;
+		if (missed && s->thread != UINT32_MAX)
+			p->threads[s->thread].looks.seen++;
+	}
 }
 
 static uint64_t leaf_hash(const struct raw_stacks *all, const struct raw_stack *stack)
@@ -115,11 +139,7 @@ static uint64_t leaf_hash(const struct raw_stacks *all, const struct raw_stack *
 /* Has its turn come to be asked about, though nothing changed? */
 static bool is_due(const struct activity *a, const struct seen_thread *seen)
 {
-	uint64_t each = a->each_ns;
-
-	if (rests(a, seen))
-		each = each * REST_LOOKS < RESTING_EACH_NS ? RESTING_EACH_NS : each * REST_LOOKS;
-	return a->now_ns - seen->asked_ns >= each;
+	return a->now_ns - seen->asked_ns >= a->each_ns;
 }
 
 static bool runs(struct activity *a, struct target *t, const struct raw_stack *stack, uint64_t leaf,
@@ -127,7 +147,7 @@ static bool runs(struct activity *a, struct target *t, const struct raw_stack *s
 {
 	struct thread *th;
 
-	if (seen->stopped_at == a->looks)
+	if (seen->stopped_by == a->looks)
 		return true;
 	/* Who has the lock runs; but may be stopped with it, or wait in native code that does not give it up. */
 	if (stack->state == RT_RUNNING && seen->leaf && leaf != seen->leaf)

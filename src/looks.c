@@ -5,7 +5,7 @@ void looks_note(struct profile_looks *thread, struct profile_looks *any, const s
 {
 	bool held = stack->state == RT_RUNNING, wanted = stack->state == RT_WANT_LOCK;
 
-	thread->seen += looks;
+	thread->seen++;
 	thread->held += held;
 	thread->wanted += wanted ? looks : 0;
 	thread->gc += stack->gc;

@@ -351,12 +351,6 @@ static struct err name_stack(struct sampler *s, const struct raw_stack *stack, n
 	return e;
 }
 
-/* Who has the lock is left out of no look. */
-static uint32_t weight_of(const struct raw_stack *stack, const struct seen_thread *seen)
-{
-	return (stack->weight ? stack->weight : 1) * (stack->state == RT_RUNNING ? 1 : seen->stands);
-}
-
 static void count_stack(struct sampler *s, const struct raw_stack *stack, const struct seen_thread *seen, size_t skip,
 			node_id node, uint64_t now_ns)
 {
@@ -374,7 +368,7 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 					 .thread = seen->thread,
 					 .node = node,
 					 .root = seen->root,
-					 .weight = weight_of(stack, seen),
+					 .weight = seen->weight,
 					 .fair = s->fair,
 					 .cut = skip || stack->cut,
 				 });
@@ -396,7 +390,7 @@ static void count_moved(struct sampler *s, const struct raw_stack *stack, const 
 	/* Whose the moment was is not known then, but not who was met later. */
 	if (!first->stamp || failed(identify_function(&s->names, first, &leaf)))
 		leaf = frames_get(s->profile->frames, s->names.cut).function;
-	profile_moved(s->profile, leaf, node, weight_of(stack, seen) * (s->at_once ? TWICE_EACH : 1));
+	profile_moved(s->profile, leaf, node, seen->weight * (s->at_once ? TWICE_EACH : 1));
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -440,9 +434,9 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (!failed(e) && !stack->count)
 			continue;
 		seen = seen_thread(s, stack);
-		activity_looked(&s->activity, seen);
-		looks_note(&s->profile->threads[seen->thread].looks, &any, stack, seen->stands);
 		wanted = is_wanted(s, stack, seen);
+		activity_looked(&s->activity, stack, seen);
+		looks_note(&s->profile->threads[seen->thread].looks, &any, stack, seen->weight);
 		if (!wanted && !note)
 			continue;
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
@@ -466,6 +460,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}
+	activity_end(&s->activity, s->profile);
 	looks_add(&s->profile->looks, &any);
 }
 

@@ -7,7 +7,6 @@
 #include "tally.h"
 
 enum { KIND_RUNS = 1, LOCK_NAME = 8 };
-static const uint64_t GONE_NS = 300000000;   /* not each look has a thread that rests */
 static const uint64_t STALE_NS = 1000000000; /* a thread may wait for one thing after another with one stack */
 
 void tallies_init(struct tallies *t, const struct profile *p, const char *const *names, uint64_t window_ns)
@@ -178,9 +177,7 @@ static void update_thread(struct tallies *t, size_t i, uint64_t now_ns)
 	struct tally_thread *th = &t->threads[i];
 	const struct profile_looks *now = &t->profile->threads[i].looks;
 
-	if (now->seen != th->before.seen)
-		th->seen_ns = now_ns;
-	th->alive = now_ns - th->seen_ns < GONE_NS;
+	th->alive = now->seen != th->before.seen;
 	judge(t, th, now);
 	tallies_slide(&th->tally, now, now_ns, t->window_ns);
 	th->before = *now;

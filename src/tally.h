@@ -36,7 +36,6 @@ struct tally_thread {
 	uint8_t class; /* enum tally_class */
 	char state[TALLY_STATE];
 	struct tally tally;
-	uint64_t seen_ns;		   /* the last update with a look at it */
 	struct profile_looks before;	   /* at the last update */
 	uint32_t lock, kinds[TALLY_KINDS]; /* answers of the kernel since then */
 	/* The last answer, and what was so then: while that lasts, it is still true. */
