@@ -36,11 +36,34 @@ static void format_age(uint64_t ns, char *ret, size_t cap)
 		snprintf(ret, cap, "%llud%02lluh", s / 86400, s / 3600 % 24);
 }
 
+static const char *base(const char *word, size_t len)
+{
+	const char *slash = memrchr(word, '/', len);
+
+	return slash && slash + 1 < word + len ? slash + 1 : word;
+}
+
+void page_command(const char *command, char *ret, size_t cap)
+{
+	static const char *const interpreters[] = { "python", "pypy", "ruby", "node" };
+	size_t len = strcspn(command, " ");
+	const char *program = base(command, len), *rest = command + len;
+	bool interprets = false;
+
+	len -= (size_t)(program - command);
+	for (size_t i = 0; i < countof(interpreters); i++)
+		interprets = interprets || !strncmp(program, interpreters[i], strlen(interpreters[i]));
+	if (interprets && rest[0] == ' ' && rest[1] == '/')
+		snprintf(ret, cap, "%.*s %s", (int)len, program, base(rest + 1, strcspn(rest + 1, " ")));
+	else
+		snprintf(ret, cap, "%.*s%s", (int)len, program, rest);
+}
+
 static void draw_title(const struct page *p, struct screen *s)
 {
 	const struct page_about *a = &p->about;
 	bool wide = s->columns >= NARROW;
-	char age[32] = "", state[64], others[32] = "", rest[256];
+	char age[32] = "", state[64], others[32] = "", rest[256], command[sizeof(a->command)];
 	int x, room;
 
 	snprintf(state, sizeof(state), "%s%s%s", wide ? a->clock : "", wide ? "  " : "", a->status);
@@ -55,8 +78,9 @@ static void draw_title(const struct page *p, struct screen *s)
 		snprintf(rest, sizeof(rest), " %d %s", (int)a->pid, a->runtime);
 	x = screen_put(s, 0, 0, room, STYLE_BOLD, "cspy top");
 	if (wide) { /* the command line gets what the rest leaves */
+		page_command(a->command, command, sizeof(command));
 		x = screen_put(s, 0, x, room - x, STYLE_PLAIN, " - ");
-		x = screen_put(s, 0, x, room - x - (int)strlen(rest), STYLE_PLAIN, a->command);
+		x = screen_put(s, 0, x, room - x - (int)strlen(rest), STYLE_PLAIN, command);
 	}
 	screen_put(s, 0, x, room - x, STYLE_PLAIN, rest);
 	put_right(s, 0, room, STYLE_BOLD, state);

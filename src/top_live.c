@@ -52,7 +52,7 @@ static void take_key(struct live *l, int key)
 {
 	struct top *t = l->top;
 
-	if (key == KEY_CTRL_C || (!t->page.filter.open && (key == 'q' || key == 'Q'))) {
+	if (key == KEY_CTRL_C || (!t->page.filter.open && !t->page.help && (key == 'q' || key == 'Q'))) {
 		l->quit = true;
 		return;
 	}
@@ -84,6 +84,8 @@ static void take_key(struct live *l, int key)
 		change_delay(t, false);
 		break;
 	default:
+		if (key > ' ' && key < TYPED_ERASE)
+			snprintf(t->page.message, sizeof(t->page.message), "%c is no key here   ? help", key);
 		break;
 	}
 }

@@ -274,6 +274,20 @@ def test_functions_are_filtered_by_a_regular_expression(waiting, top):
     screen.wait(lambda s: list(functions(s.text())) == ['work'])
 
 
+def test_help_is_whole_on_a_small_screen_and_any_key_leaves_it(waiting, top):
+    screen = top(waiting, columns=80, rows=24)
+    screen.press('?', lambda s: 'any key leaves it' in s.text() and "interpreter's lock, or waited for it" in s.text())
+    screen.press('q', '%Own  %Total')
+    assert screen.process.poll() is None
+    screen.press('Z', 'Z is no key here')
+    screen.press('j', lambda s: s.rows()[-1] == ' q quit  ? help  enter callers  c code  v view  / filter  s sort  l lines')
+
+
+def test_the_head_has_the_program_before_its_folders(waiting, top):
+    screen = top(waiting, columns=100)
+    assert re.match(r'cspy top - python[\d.]* waits\.py', screen.rows()[0]), screen.rows()[0]
+
+
 def test_pausing_stops_looking_and_reset_begins_anew(waiting, top):
     screen = top(waiting)
     samples = lambda s: int(re.search(r'samples (\d+)', s.text()).group(1))  # noqa: E731
