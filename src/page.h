@@ -150,7 +150,7 @@ double page_percent(uint64_t part, uint64_t whole);
 
 /* page_head.c: the lines above the table; the last of them is `most` at most. Returns the first row below. */
 int page_head(struct page *p, struct screen *s, int most);
-/* A command line without the folders of its program, and of what an interpreter runs. */
+/* A command line without the folders of its program, or of what an interpreter runs. */
 void page_command(const char *command, char *ret, size_t cap);
 /* page_help.c */
 void page_help(struct page *p, struct screen *s);

@@ -11,6 +11,7 @@ enum {
 	THREADS_SHARE = 3, /* they get one row in so many */
 	BAR_WIDTH = 38,
 	NARROW = 60,
+	WIDE = 100,
 	NAME_WIDTH = 24,
 };
 
@@ -53,8 +54,9 @@ void page_command(const char *command, char *ret, size_t cap)
 	len -= (size_t)(program - command);
 	for (size_t i = 0; i < countof(interpreters); i++)
 		interprets = interprets || !strncmp(program, interpreters[i], strlen(interpreters[i]));
-	if (interprets && rest[0] == ' ' && rest[1] == '/')
-		snprintf(ret, cap, "%.*s %s", (int)len, program, base(rest + 1, strcspn(rest + 1, " ")));
+	/* Which interpreter, is said beside it. */
+	if (interprets && *rest && rest[1] && rest[1] != '-')
+		snprintf(ret, cap, "%s", base(rest + 1, strcspn(rest + 1, " ")));
 	else
 		snprintf(ret, cap, "%.*s%s", (int)len, program, rest);
 }
@@ -68,12 +70,13 @@ static void draw_title(const struct page *p, struct screen *s)
 
 	snprintf(state, sizeof(state), "%s%s%s", wide ? a->clock : "", wide ? "  " : "", a->status);
 	room = s->columns - (int)strlen(state) - 3;
-	format_age(a->age_ns, age, sizeof(age));
+	if (a->age_ns && s->columns >= WIDE) /* before that, who it is */
+		format_age(a->age_ns, age, sizeof(age));
 	if (p->roster.count > 1)
 		snprintf(others, sizeof(others), " + %zu", p->roster.count - 1);
 	if (wide)
 		snprintf(rest, sizeof(rest), "   pid %d%s   %s%s%s", (int)a->pid, others, a->runtime,
-			 a->age_ns ? "   up " : "", a->age_ns ? age : "");
+			 *age ? "   up " : "", age);
 	else
 		snprintf(rest, sizeof(rest), " %d %s", (int)a->pid, a->runtime);
 	x = screen_put(s, 0, 0, room, STYLE_BOLD, "cspy top");
@@ -113,7 +116,7 @@ static void draw_looks(const struct page *p, struct screen *s, int y)
 /* Returns the column after the percentage. */
 static int draw_bar(struct screen *s, int y, const char *name, double share)
 {
-	int width = s->columns >= 2 * BAR_WIDTH ? BAR_WIDTH : s->columns / 2 - 8, x;
+	int width = s->columns >= WIDE ? BAR_WIDTH : s->columns / 3 - 8, x;
 
 	width = width < 4 ? 4 : width;
 	x = screen_printf(s, y, 0, STYLE_PLAIN, " %-3s [", name);

@@ -284,8 +284,8 @@ def test_help_is_whole_on_a_small_screen_and_any_key_leaves_it(waiting, top):
 
 
 def test_the_head_has_the_program_before_its_folders(waiting, top):
-    screen = top(waiting, columns=100)
-    assert re.match(r'cspy top - python[\d.]* waits\.py', screen.rows()[0]), screen.rows()[0]
+    screen = top(waiting, columns=80, rows=24)
+    assert re.match(r'cspy top - waits\.py 600  ', screen.rows()[0]), screen.rows()[0]
 
 
 def test_pausing_stops_looking_and_reset_begins_anew(waiting, top):
