@@ -305,9 +305,10 @@ bench: all live-helpers ## cspy beside its peers, in one run
 	@tools/setup bench
 	@CSPY=$(abspath $(BUILD)/cspy) bench/run
 	@bench/native $(BUILD)
+	@CSPY=$(abspath $(BUILD)/cspy) bench/top
 
 .PHONY: bench-top
-bench-top: all ## what the live view costs, beside py-spy's
+bench-top: all ## what the live view costs, beside py-spy's and rbspy's
 	@tools/setup bench
 	@CSPY=$(abspath $(BUILD)/cspy) bench/top
 

@@ -1,10 +1,11 @@
 /* identify.c - from a raw stack to its node in the profile. */
+#include <stdio.h>
 #include <string.h>
 
 #include "identify.h"
 #include "merge.h"
 
-enum { STACKS_MAX = 1 << 20, NAMES_MAX = 1 << 20 };
+enum { STACKS_MAX = 1 << 20, NAMES_MAX = 1 << 20, COMM_BYTES = 32 };
 
 /* A known node may be 0, the root: what is stored is one more. */
 static const uint64_t STORED = 1;
@@ -140,6 +141,40 @@ struct err identify_function(struct identifier *x, const struct raw_frame *f, st
 	if (!failed(e))
 		*ret = frames_get(x->profile->frames, id).function;
 	return e;
+}
+
+static str_id name_thread(struct identifier *x, const struct raw_stack *stack, pid_t tid)
+{
+	struct strings *strings = frames_strings(x->profile->frames);
+	const struct runtime_ops *ops = x->ops[0];
+	char comm[COMM_BYTES];
+	str_id name;
+
+	if (ops->thread_name && !failed(ops->thread_name(x->instance[0], x->target, stack, strings, &name)))
+		return name;
+	target_thread_comm(x->target, tid, comm, sizeof(comm));
+	return strings_add(strings, comm, strlen(comm));
+}
+
+static node_id thread_root(struct identifier *x, node_id root, pid_t tid, str_id name)
+{
+	struct strings *strings = frames_strings(x->profile->frames);
+	CLEANUP(cleanup_free) char *text = xasprintf("thread %s (%d)", strings_get(strings, name), (int)tid);
+	str_id id = strings_add(strings, text, strlen(text));
+	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
+
+	return profile_child(x->profile, root, frames_add(x->profile->frames, info));
+}
+
+void identify_thread(struct identifier *x, const struct raw_stack *stack, node_id root, bool frame,
+		     struct seen_thread *seen)
+{
+	const struct thread *th = target_thread(x->target, stack->ns_tid);
+	pid_t tid = th ? th->tid : stack->ns_tid;
+	str_id name = name_thread(x, stack, tid);
+
+	seen->thread = profile_thread(x->profile, x->target->pid, tid, name);
+	seen->root = frame ? thread_root(x, root, tid, name) : root;
 }
 
 node_id identify_lost(struct identifier *x, node_id root)

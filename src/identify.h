@@ -2,6 +2,7 @@
 #ifndef CSPY_IDENTIFY_H
 #define CSPY_IDENTIFY_H
 
+#include "activity.h"
 #include "cspy/profile.h"
 #include "cspy/runtime.h"
 #include "map64.h"
@@ -38,6 +39,10 @@ MUST_CHECK struct err identify(struct identifier *x, const struct raw_stacks *al
 
 /* The function of one frame. */
 MUST_CHECK struct err identify_function(struct identifier *x, const struct raw_frame *f, str_id *ret);
+
+/* Gives a thread that was met first its entry in the profile, and with `frame` a frame of its own below `root`. */
+void identify_thread(struct identifier *x, const struct raw_stack *stack, node_id root, bool frame,
+		     struct seen_thread *seen);
 
 /* The node for a stack of which nothing is known to be true. */
 node_id identify_lost(struct identifier *x, node_id root);

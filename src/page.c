@@ -199,10 +199,10 @@ void page_open(struct page *p, const struct view_ops *view)
 	p->view = view;
 }
 
-enum view_result page_key_function(struct page *p, uint32_t function, int key)
+enum view_result page_key_function(struct page *p, uint32_t function, pid_t pid, int key)
 {
 	if (key == 'c') {
-		page_source_open(p, function);
+		page_source_open(p, function, pid);
 	} else if (key == TYPED_ENTER) {
 		page_open(p, &view_callers);
 		p->function = function;

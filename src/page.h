@@ -67,6 +67,7 @@ struct page_filter {
 /* Lines of the selected function's file, read in the target's root. */
 struct page_source {
 	str_id file; /* 0: none was read */
+	pid_t pid;   /* whose it is; 0: of whatever process has it */
 	char **lines;
 	size_t count;
 	char why[PAGE_MESSAGE]; /* why there are none; "" */
@@ -109,6 +110,7 @@ struct page {
 	size_t depth;
 	uint32_t thread;   /* of the stack view */
 	uint32_t function; /* of callers and source: a row of the functions' table */
+	pid_t source_pid;  /* whose source file is wanted; 0: of whatever process has it */
 	struct page_source source;
 	void *tree; /* the tree view's own; freed by view_tree_free() */
 	/* The rows of the view, made by page_fill(). */
@@ -131,7 +133,7 @@ void page_push(struct page *p, struct page_row row);
 struct page_place *page_place(struct page *p);
 void page_open(struct page *p, const struct view_ops *view);
 /* Enter and c on a function: its callers, its source. */
-enum view_result page_key_function(struct page *p, uint32_t function, int key);
+enum view_result page_key_function(struct page *p, uint32_t function, pid_t pid, int key);
 void page_fill(struct page *p);
 const struct page_row *page_selected(struct page *p);
 /* "function (file:line)", with a line where lines are told apart. */
@@ -148,6 +150,8 @@ double page_percent(uint64_t part, uint64_t whole);
 
 /* page_head.c: the lines above the table; the last of them is `most` at most. Returns the first row below. */
 int page_head(struct page *p, struct screen *s, int most);
+/* A command line without the folders of its program, or of what an interpreter runs. */
+void page_command(const char *command, char *ret, size_t cap);
 /* page_help.c */
 void page_help(struct page *p, struct screen *s);
 void page_keys(struct page *p, struct screen *s);
@@ -159,7 +163,10 @@ void page_filter_free(struct page_filter *f);
 const char *page_source_wanted(const struct page *p);
 /* Takes the lines (malloc'ed) over. Without lines, `why` says why there are none. */
 void page_source_set(struct page *p, char **lines, size_t count, const char *why);
-void page_source_open(struct page *p, uint32_t function);
+/* `pid`: as this process has it; 0: as the process does in which the function was met most. */
+void page_source_open(struct page *p, uint32_t function, pid_t pid);
+/* The process that a frame of kind FRAME_PROCESS stands for; 0: not known. */
+pid_t page_source_process(const struct page *p, frame_id process);
 void page_source_free(struct page_source *s);
 /* view_threads.c: the table of threads, beside another view, too. */
 void page_threads_head(struct page *p, struct screen *s, int y);

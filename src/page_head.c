@@ -11,6 +11,7 @@ enum {
 	THREADS_SHARE = 3, /* they get one row in so many */
 	BAR_WIDTH = 38,
 	NARROW = 60,
+	WIDE = 100,
 	NAME_WIDTH = 24,
 };
 
@@ -36,27 +37,53 @@ static void format_age(uint64_t ns, char *ret, size_t cap)
 		snprintf(ret, cap, "%llud%02lluh", s / 86400, s / 3600 % 24);
 }
 
+static const char *base(const char *word, size_t len)
+{
+	const char *slash = memrchr(word, '/', len);
+
+	return slash && slash + 1 < word + len ? slash + 1 : word;
+}
+
+void page_command(const char *command, char *ret, size_t cap)
+{
+	static const char *const interpreters[] = { "python", "pypy", "ruby", "node" };
+	size_t len = strcspn(command, " ");
+	const char *program = base(command, len), *rest = command + len;
+	bool interprets = false;
+
+	len -= (size_t)(program - command);
+	for (size_t i = 0; i < countof(interpreters); i++)
+		interprets = interprets || !strncmp(program, interpreters[i], strlen(interpreters[i]));
+	/* Which interpreter, is said beside it. */
+	if (interprets && *rest && rest[1] && rest[1] != '-')
+		snprintf(ret, cap, "%s", base(rest + 1, strcspn(rest + 1, " ")));
+	else
+		snprintf(ret, cap, "%.*s%s", (int)len, program, rest);
+}
+
 static void draw_title(const struct page *p, struct screen *s)
 {
 	const struct page_about *a = &p->about;
 	bool wide = s->columns >= NARROW;
-	char age[32] = "", state[64], others[32] = "", rest[256];
+	char age[32] = "", state[64], others[32] = "", rest[256], command[sizeof(a->command)];
 	int x, room;
 
 	snprintf(state, sizeof(state), "%s%s%s", wide ? a->clock : "", wide ? "  " : "", a->status);
 	room = s->columns - (int)strlen(state) - 3;
-	format_age(a->age_ns, age, sizeof(age));
+	if (a->age_ns && s->columns >= WIDE) /* before that, who it is */
+		format_age(a->age_ns, age, sizeof(age));
 	if (p->roster.count > 1)
 		snprintf(others, sizeof(others), " + %zu", p->roster.count - 1);
 	if (wide)
 		snprintf(rest, sizeof(rest), "   pid %d%s   %s%s%s", (int)a->pid, others, a->runtime,
-			 a->age_ns ? "   up " : "", a->age_ns ? age : "");
+			 *age ? "   up " : "", age);
 	else
 		snprintf(rest, sizeof(rest), " %d %s", (int)a->pid, a->runtime);
 	x = screen_put(s, 0, 0, room, STYLE_BOLD, "cspy top");
 	if (wide) { /* the command line gets what the rest leaves */
+		page_command(a->command, command, sizeof(command));
 		x = screen_put(s, 0, x, room - x, STYLE_PLAIN, " - ");
-		x = screen_put(s, 0, x, room - x - (int)strlen(rest), STYLE_PLAIN, a->command);
+		x = screen_put(s, 0, x, room - x - (int)strlen(rest), STYLE_PLAIN, command);
 	}
 	screen_put(s, 0, x, room - x, STYLE_PLAIN, rest);
 	put_right(s, 0, room, STYLE_BOLD, state);
@@ -89,7 +116,7 @@ static void draw_looks(const struct page *p, struct screen *s, int y)
 /* Returns the column after the percentage. */
 static int draw_bar(struct screen *s, int y, const char *name, double share)
 {
-	int width = s->columns >= 2 * BAR_WIDTH ? BAR_WIDTH : s->columns / 2 - 8, x;
+	int width = s->columns >= WIDE ? BAR_WIDTH : s->columns / 3 - 8, x;
 
 	width = width < 4 ? 4 : width;
 	x = screen_printf(s, y, 0, STYLE_PLAIN, " %-3s [", name);

@@ -14,13 +14,13 @@
 #include "procfs.h"
 
 /* A running thread stops within some 10 us. Polling that long is cheaper for both sides than sleeping: it is the
- * wake-up of a sleeping CPU that costs. */
-static const uint64_t SPIN_NS = 60 * 1000;
+ * wake-up of a sleeping CPU that costs. One that has not stopped by then waits for a CPU, and that takes long. */
+static const uint64_t SPIN_NS = 25 * 1000;
 /* A thread that is not stopped by then has no CPU to stop on, or is deep in the kernel. Waiting does it no harm. */
 static const uint64_t STOP_NS = 1000 * 1000 * 1000;
 /* No more than this for letting one thread go counts as its pause. */
 static const uint64_t LET_GO_NS = 5 * 1000;
-enum { NAP_NS = 40000, LONG_NAP_NS = 500000 };
+enum { NAP_NS = 2000000 }; /* should the signal of a stop not come */
 
 /* How often the thread was given a CPU: the third number of schedstat. */
 static bool count_runs(struct target *t, pid_t tid, uint64_t *ret)
@@ -74,35 +74,57 @@ static pid_t wait_thread(pid_t tid, int *status)
 	return waitpid(tid, status, __WALL | WNOHANG);
 }
 
+/* *done: it stopped, or never will. */
+static struct err find_stopped(struct pause *p, struct pause_thread *th, bool *done)
+{
+	int status = 0;
+	pid_t got = wait_thread(th->tid, &status);
+
+	*done = got == th->tid || (got < 0 && errno != EINTR);
+	if (!*done)
+		return OK;
+	if (got < 0)
+		return err_errno(errno, "stopping a thread");
+	if (!accept_stop(th, status))
+		return err_at(ERR_GONE, 0, "stopping a thread");
+	/* Until now it ran on, or waited for a CPU. */
+	if (!p->since_ns)
+		p->since_ns = clock_now();
+	return OK;
+}
+
+/* The signal that a stop sends wakes us up, so that the thread is held no longer than it has to be. */
+static struct err sleep_until_stopped(struct pause *p, struct pause_thread *th, uint64_t until_ns, bool *done)
+{
+	struct timespec nap = { 0, NAP_NS };
+	sigset_t stop, saved;
+	struct err e;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &stop, &saved);
+	do {
+		e = find_stopped(p, th, done);
+		if (!*done)
+			sigtimedwait(&stop, NULL, &nap);
+	} while (!*done && clock_now() < until_ns);
+	sigprocmask(SIG_SETMASK, &saved, NULL);
+	return e;
+}
+
 static struct err wait_stopped(struct pause *p, struct pause_thread *th)
 {
 	uint64_t start = clock_now();
-	struct timespec nap = { 0, NAP_NS };
+	bool done;
+	struct err e;
 
-	for (;;) {
-		int status = 0;
-		pid_t got = wait_thread(th->tid, &status);
-		uint64_t waited;
-
-		if (got == th->tid) {
-			if (!accept_stop(th, status))
-				return err_at(ERR_GONE, 0, "stopping a thread");
-			/* Until now it ran on, or waited for a CPU. */
-			if (!p->since_ns)
-				p->since_ns = clock_now();
-			return OK;
-		}
-		if (got < 0 && errno != EINTR)
-			return err_errno(errno, "stopping a thread");
-		waited = clock_now() - start;
-		if (waited > STOP_NS)
-			break;
-		if (waited <= SPIN_NS)
-			continue;
-		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < LONG_NAP_NS)
-			nap.tv_nsec += nap.tv_nsec / 2;
-	}
+	do
+		e = find_stopped(p, th, &done);
+	while (!done && clock_now() - start <= SPIN_NS);
+	if (!done)
+		e = sleep_until_stopped(p, th, start + STOP_NS, &done);
+	if (done)
+		return e;
 	if (p->late_count < PAUSE_THREADS)
 		p->late[p->late_count++] = th->tid;
 	return (struct err){ ERR_OS, EBUSY, 0, "stopping a thread: it did not stop in time" };
@@ -175,6 +197,14 @@ bool pause_holds(const struct pause *p, pid_t ns_tid)
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].ns_tid == ns_tid)
 			return true;
+	return false;
+}
+
+bool pause_stopped(const struct pause *p, pid_t ns_tid)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].ns_tid == ns_tid)
+			return p->list[i].stopped;
 	return false;
 }
 

@@ -34,6 +34,8 @@ struct pause {
  */
 MUST_CHECK struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, size_t n);
 bool pause_holds(const struct pause *p, pid_t ns_tid);
+/* Was it stopped, rather than found asleep? */
+bool pause_stopped(const struct pause *p, pid_t ns_tid);
 /* Did every held thread that slept sleep on until now? */
 bool pause_still(const struct pause *p, struct target *t);
 /* Let all of them run; returns how long they were stopped, in ns (0 when none was). */

@@ -22,7 +22,6 @@ enum {
 	ROUNDS = 3,	/* reads in one look, at most */
 	TWICE_EACH = 8, /* looks that follow one another without a wait: of so many one reads twice */
 	REUSED_MAX = 1024,
-	COMM_BYTES = 32,
 	LEARN_LOOKS = 32,
 	LEARN_PATIENCE = 16,
 	DOUBT_LOOKS = 64, /* after an unproven stack, in which there is something to learn */
@@ -62,6 +61,7 @@ struct sampler {
 	bool twice;		   /* nothing may be stopped: belief comes from reading twice */
 	bool at_once;		   /* as fast as can be: each read is a look of its own */
 	bool reads_twice;	   /* this look does */
+	bool left_out;		   /* this look does without somebody */
 	unsigned turn;		   /* counts such looks */
 };
 
@@ -92,6 +92,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	s->twice = o.pause == PAUSE_NEVER;
 	s->at_once = s->twice && p->interval_ns <= AT_ONCE_NS;
 	s->doubt = DOUBT_LOOKS;
+	s->activity.rest = o.rest;
 	pending_init(&s->pending, now);
 	first_leaf_init(&s->first);
 	s->good_ns = now;
@@ -187,6 +188,15 @@ static void none_sure(struct raw_stacks *all)
 		all->list[i].sure = false;
 }
 
+static bool leave_out(void *arg, raddr_t state_at)
+{
+	struct sampler *s = arg;
+	bool left = activity_leave_out(&s->activity, state_at);
+
+	s->left_out = s->left_out || left;
+	return left;
+}
+
 static struct err read_once(struct sampler *s, uint64_t now_ns)
 {
 	/* Nobody had to be stopped: perhaps nobody runs. A thread that ran in between has gone to sleep again, which
@@ -199,11 +209,14 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 		.still_count = s->pause.count,
 		.certain = s->fair,
 		.functions = !s->options.native,
+		.leave_out = s->options.rest ? leave_out : NULL,
+		.arg = s,
 		.twice = s->reads_twice,
 	};
 	struct err e;
 
 	raw_stacks_reset(&s->stacks);
+	s->left_out = false;
 	e = s->ops->sample(s->instance, s->target, &look, &s->stacks);
 	if (!failed(e))
 		e = merger_sample(&s->merger, s->target, &look);
@@ -238,7 +251,7 @@ static bool is_doubtful(struct sampler *s, size_t i)
 
 	if (!s->twice || stack->state == RT_OUTSIDE || !stack->count)
 		return false;
-	seen = activity_thread(&s->activity, stack, i);
+	seen = activity_thread(&s->activity, stack);
 	if (identify_known(&s->names, &s->stacks, stack, seen->root, &node) ||
 	    !proof_unproven(&s->proof, frames, stack->count, stack->deep))
 		return false;
@@ -267,7 +280,7 @@ static void note_leaves(struct sampler *s)
 	for (size_t i = 0; i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
 
-		activity_thread(&s->activity, stack, i)->first_leaf =
+		activity_thread(&s->activity, stack)->first_leaf =
 			first_leaf_of(&s->first, stack, &s->stacks.frames[stack->first]);
 	}
 }
@@ -308,43 +321,12 @@ static void resume(struct sampler *s)
 	s->profile->stats.paused_ns += held;
 }
 
-static str_id name_thread(struct sampler *s, const struct raw_stack *stack, pid_t tid)
+static struct seen_thread *seen_thread(struct sampler *s, const struct raw_stack *stack)
 {
-	struct strings *strings = frames_strings(s->profile->frames);
-	char comm[COMM_BYTES];
-	str_id name;
+	struct seen_thread *seen = activity_thread(&s->activity, stack);
 
-	if (s->ops->thread_name && !failed(s->ops->thread_name(s->instance, s->target, stack, strings, &name)))
-		return name;
-	target_thread_comm(s->target, tid, comm, sizeof(comm));
-	return strings_add(strings, comm, strlen(comm));
-}
-
-static node_id thread_root(struct sampler *s, pid_t tid, str_id name)
-{
-	struct strings *strings = frames_strings(s->profile->frames);
-	CLEANUP(cleanup_free) char *text = xasprintf("thread %s (%d)", strings_get(strings, name), (int)tid);
-	str_id id = strings_add(strings, text, strlen(text));
-	struct frame_info info = { .function = id, .name = id, .kind = FRAME_THREAD };
-
-	return profile_child(s->profile, s->options.root, frames_add(s->profile->frames, info));
-}
-
-static struct seen_thread *seen_thread(struct sampler *s, size_t i)
-{
-	const struct raw_stack *stack = &s->stacks.list[i];
-	struct seen_thread *seen = activity_thread(&s->activity, stack, i);
-	const struct thread *th;
-	pid_t tid;
-	str_id name;
-
-	if (seen->thread != UINT32_MAX)
-		return seen;
-	th = target_thread(s->target, stack->ns_tid);
-	tid = th ? th->tid : stack->ns_tid;
-	name = name_thread(s, stack, tid);
-	seen->thread = profile_thread(s->profile, s->target->pid, tid, name);
-	seen->root = s->options.threads ? thread_root(s, tid, name) : s->options.root;
+	if (seen->thread == UINT32_MAX)
+		identify_thread(&s->names, stack, s->options.root, s->options.threads, seen);
 	return seen;
 }
 
@@ -386,7 +368,7 @@ static void count_stack(struct sampler *s, const struct raw_stack *stack, const 
 					 .thread = seen->thread,
 					 .node = node,
 					 .root = seen->root,
-					 .weight = stack->weight ? stack->weight : 1,
+					 .weight = seen->weight,
 					 .fair = s->fair,
 					 .cut = skip || stack->cut,
 				 });
@@ -408,7 +390,7 @@ static void count_moved(struct sampler *s, const struct raw_stack *stack, const 
 	/* Whose the moment was is not known then, but not who was met later. */
 	if (!first->stamp || failed(identify_function(&s->names, first, &leaf)))
 		leaf = frames_get(s->profile->frames, s->names.cut).function;
-	profile_moved(s->profile, leaf, node, s->at_once ? TWICE_EACH : 1);
+	profile_moved(s->profile, leaf, node, seen->weight * (s->at_once ? TWICE_EACH : 1));
 }
 
 static void settle(struct sampler *s, uint64_t now_ns)
@@ -423,13 +405,11 @@ static void settle(struct sampler *s, uint64_t now_ns)
 	pending_settle(&s->pending, &s->names, bits, now_ns);
 }
 
-static bool is_wanted(struct sampler *s, size_t i, struct seen_thread *seen)
+static bool is_wanted(struct sampler *s, const struct raw_stack *stack, struct seen_thread *seen)
 {
-	uint8_t state = s->stacks.list[i].state;
-
-	if (s->options.lock_only && state != RT_RUNNING && state != RT_UNKNOWN)
+	if (s->options.lock_only && stack->state != RT_RUNNING && stack->state != RT_UNKNOWN)
 		return false;
-	if (activity_active(&s->activity, s->target, &s->stacks, i, seen) || s->options.idle)
+	if (activity_active(&s->activity, s->target, &s->stacks, stack, seen) || s->options.idle)
 		return true;
 	s->profile->stats.idle++;
 	return false;
@@ -453,9 +433,10 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 
 		if (!failed(e) && !stack->count)
 			continue;
-		seen = seen_thread(s, i);
-		looks_note(&s->profile->threads[seen->thread].looks, &any, stack);
-		wanted = is_wanted(s, i, seen);
+		seen = seen_thread(s, stack);
+		wanted = is_wanted(s, stack, seen);
+		activity_looked(&s->activity, stack, seen);
+		looks_note(&s->profile->threads[seen->thread].looks, &any, stack, seen->weight);
 		if (!wanted && !note)
 			continue;
 		if (!failed(e) && !identify_known(&s->names, &s->stacks, stack, seen->root, &node)) {
@@ -479,6 +460,7 @@ static void count_all(struct sampler *s, uint64_t now_ns)
 		if (pending_is_full(&s->pending))
 			settle(s, now_ns);
 	}
+	activity_end(&s->activity, s->profile);
 	looks_add(&s->profile->looks, &any);
 }
 
@@ -490,13 +472,15 @@ static bool name_while_held(struct sampler *s)
 
 	for (size_t i = 0; s->pause.stopped && i < s->stacks.count; i++) {
 		const struct raw_stack *stack = &s->stacks.list[i];
-		const struct seen_thread *seen;
+		struct seen_thread *seen;
 		node_id node;
 		size_t skip;
 
 		if (!stack->sure || failed(stack->err) || !stack->count || stack->state == RT_OUTSIDE)
 			continue;
-		seen = activity_thread(&s->activity, stack, i);
+		seen = activity_thread(&s->activity, stack);
+		if (pause_stopped(&s->pause, stack->ns_tid))
+			activity_stopped(&s->activity, seen);
 		if (seen->thread != UINT32_MAX && !identify_known(&s->names, &s->stacks, stack, seen->root, &node))
 			ok = !failed(name_stack(s, stack, seen->root, &skip, &node)) && ok;
 	}
@@ -548,7 +532,7 @@ static bool has_stack(const struct sampler *s)
 	for (size_t i = 0; i < s->stacks.count; i++)
 		if (!failed(s->stacks.list[i].err))
 			return true;
-	return false;
+	return !s->stacks.count && s->left_out;
 }
 
 /* Native stacks were copied while their threads stood still; their frames are found now. */

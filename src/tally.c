@@ -52,6 +52,10 @@ bool tallies_curious(const struct tallies *t, size_t thread, uint64_t now_ns)
 	const struct tally_thread *th = &t->threads[thread];
 	const struct profile_thread *p = &t->profile->threads[thread];
 
+	/* At each look since then it had the lock, which says as much. */
+	if (th->kind == KIND_RUNS && p->looks.held > th->asked_held &&
+	    p->looks.held - th->asked_held == p->looks.seen - th->asked_seen)
+		return now_ns - th->asked_ns >= STALE_NS;
 	return th->kind <= KIND_RUNS || p->last != th->asked_last || p->looks.held != th->asked_held ||
 	       now_ns - th->asked_ns >= STALE_NS;
 }
@@ -76,6 +80,7 @@ void tallies_answer(struct tallies *t, size_t thread, uint64_t now_ns, unsigned 
 	th->asked_ns = now_ns;
 	th->asked_last = t->profile->threads[thread].last;
 	th->asked_held = t->profile->threads[thread].looks.held;
+	th->asked_seen = t->profile->threads[thread].looks.seen;
 	th->kind = kind;
 	th->is_lock = is_lock;
 	tallies_repeat(t, thread);

@@ -39,7 +39,7 @@ struct tally_thread {
 	struct profile_looks before;	   /* at the last update */
 	uint32_t lock, kinds[TALLY_KINDS]; /* answers of the kernel since then */
 	/* The last answer, and what was so then: while that lasts, it is still true. */
-	uint64_t asked_ns, asked_held;
+	uint64_t asked_ns, asked_held, asked_seen;
 	node_id asked_last;
 	unsigned kind;
 	bool is_lock;

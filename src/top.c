@@ -28,6 +28,7 @@ static struct recorder_options recorder_options(const struct top *t)
 			     .idle = o->idle,
 			     .lock_only = o->gil,
 			     .threads = true, /* so that each thread's part is known */
+			     .rest = true,
 			     .last = true,
 			     .depth = o->depth },
 		.rate = o->rate,
@@ -202,13 +203,16 @@ void top_read_source(struct top *t)
 {
 	const struct recorder *r = &t->recorder;
 	const char *path = page_source_wanted(&t->page);
+	const struct watch *w = recorder_watch(r, t->page.source_pid);
 	char why[PAGE_MESSAGE] = "its process has ended";
 	char **lines = NULL;
 	size_t count = 0;
 
 	if (!*path)
 		return;
-	if (r->root.target)
+	if (w && w->target)
+		lines = source_read(w->target, path, &count, why, sizeof(why));
+	if (!lines && r->root.target)
 		lines = source_read(r->root.target, path, &count, why, sizeof(why));
 	/* Of whatever process has it. */
 	for (size_t i = 0; r->options.subprocesses && !lines && i < r->children.count; i++)

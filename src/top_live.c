@@ -31,11 +31,16 @@ static void take_size(struct live *l)
 
 static void suspend(struct live *l)
 {
+	struct top *t = l->top;
+	bool paused = t->recorder.paused;
+
+	top_pause(t, true); /* looks that nobody could take are not late */
 	terminal_leave(&l->terminal);
-	session_suspend(&l->top->session);
+	session_suspend(&t->session);
 	terminal_enter(&l->terminal);
 	take_size(l); /* the window may have changed meanwhile */
-	l->top->update_ns = clock_now();
+	top_pause(t, paused);
+	t->update_ns = clock_now();
 }
 
 static void change_delay(struct top *t, bool longer)
@@ -52,7 +57,7 @@ static void take_key(struct live *l, int key)
 {
 	struct top *t = l->top;
 
-	if (key == KEY_CTRL_C || (!t->page.filter.open && (key == 'q' || key == 'Q'))) {
+	if (key == KEY_CTRL_C || (!t->page.filter.open && !t->page.help && (key == 'q' || key == 'Q'))) {
 		l->quit = true;
 		return;
 	}
@@ -84,6 +89,8 @@ static void take_key(struct live *l, int key)
 		change_delay(t, false);
 		break;
 	default:
+		if (key > ' ' && key < TYPED_ERASE)
+			snprintf(t->page.message, sizeof(t->page.message), "%c is no key here   ? help", key);
 		break;
 	}
 }

@@ -125,7 +125,7 @@ static enum view_result key_typed(struct page *p, const struct page_row *selecte
 	if (!selected || (key != TYPED_ENTER && key != 'c'))
 		return VIEW_IGNORED;
 	if (key == 'c') {
-		page_source_open(p, selected->index);
+		page_source_open(p, selected->index, 0);
 	} else if (selected->index != p->function) {
 		page_open(p, &view_callers);
 		p->function = selected->index;

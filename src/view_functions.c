@@ -76,7 +76,7 @@ static enum view_result key_typed(struct page *p, const struct page_row *selecte
 
 	if (!selected)
 		return VIEW_IGNORED;
-	return page_key_function(p, shares_row(s, SHARES_FUNCTIONS, s->rows[p->by][selected->index].frame), key);
+	return page_key_function(p, shares_row(s, SHARES_FUNCTIONS, s->rows[p->by][selected->index].frame), 0, key);
 }
 
 const struct view_ops view_functions = {

@@ -29,7 +29,9 @@ void page_processes_row(struct page *p, struct screen *s, int y, uint32_t proces
 	int indent = r->depth * INDENT < INDENT_MAX ? r->depth * INDENT : INDENT_MAX;
 	int x = screen_printf(s, y, 0, STYLE_PLAIN, "%7d %5.0f", (int)r->pid, 100 * t->cpu);
 	bool wide = s->columns >= NARROW;
+	char command[ROSTER_COMMAND];
 
+	page_command(r->command, command, sizeof(command));
 	/* What runs no interpreter has no lock. */
 	if (wide && *p->about.lock && *r->runtime)
 		x = screen_printf(s, y, x, STYLE_PLAIN, " %5.0f %5.0f", 100 * t->held, 100 * t->wanted);
@@ -43,7 +45,7 @@ void page_processes_row(struct page *p, struct screen *s, int y, uint32_t proces
 		screen_put(s, y, x + 2, RUNTIME_WIDTH, STYLE_DIM, *r->runtime ? r->runtime : "-");
 		x += 2 + RUNTIME_WIDTH + indent;
 	}
-	screen_put(s, y, x + 2, s->columns, *r->runtime ? STYLE_PLAIN : STYLE_DIM, r->command);
+	screen_put(s, y, x + 2, s->columns, *r->runtime ? STYLE_PLAIN : STYLE_DIM, command);
 }
 
 static void row(struct page *p, struct screen *s, int y, const struct page_row *r)

@@ -41,7 +41,8 @@ static enum view_result key_typed(struct page *p, const struct page_row *selecte
 {
 	uint32_t function = selected ? shares_row(&p->shares, SHARES_FUNCTIONS, selected->index) : SHARES_NONE;
 
-	return function == SHARES_NONE ? VIEW_IGNORED : page_key_function(p, function, key);
+	return function == SHARES_NONE ? VIEW_IGNORED
+				       : page_key_function(p, function, p->profile->threads[p->thread].pid, key);
 }
 
 const struct view_ops view_stack = {

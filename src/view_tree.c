@@ -220,6 +220,21 @@ static void row(struct page *p, struct screen *s, int y, const struct page_row *
 	screen_put(s, y, x, s->columns, r->own ? STYLE_BOLD : STYLE_PLAIN, label);
 }
 
+/* The process's frame that a row hangs below; 0: there is none. */
+static frame_id process_above(const struct page *p, const struct page_row *r)
+{
+	int depth = r->depth;
+
+	for (; r >= p->rows; r--) {
+		if (r->depth > depth)
+			continue;
+		depth = r->depth;
+		if (frames_get(p->profile->frames, r->index).kind == FRAME_PROCESS)
+			return r->index;
+	}
+	return 0;
+}
+
 static enum view_result key_typed(struct page *p, const struct page_row *selected, int key)
 {
 	bool open = selected && row_is_open(p, selected), fresh;
@@ -234,7 +249,7 @@ static enum view_result key_typed(struct page *p, const struct page_row *selecte
 	function = shares_row(&p->shares, SHARES_FUNCTIONS, selected->index);
 	if (key != 'c' || function == SHARES_NONE)
 		return VIEW_IGNORED;
-	page_source_open(p, function);
+	page_source_open(p, function, page_source_process(p, process_above(p, selected)));
 	return VIEW_REDRAW;
 }
 

@@ -77,7 +77,13 @@ struct rt_look {
 	bool functions; /* native stacks: of one that holds functions of a JIT with a map of its code, those alone */
 	bool sleepers;	/* native stacks: those of held threads that sleep, too, as far as the kernel tells their
 			   registers */
-	bool twice;	/* read the leaf's end of every stack a second time right after the first; see agreed */
+	/*
+	 * Optional: of this thread (raw_stack.state_at) nothing is wanted in this look. Whoever has the interpreter's
+	 * lock is read all the same.
+	 */
+	bool (*leave_out)(void *arg, raddr_t state_at);
+	void *arg;
+	bool twice; /* read the leaf's end of every stack a second time right after the first; see agreed */
 };
 
 /* A code object that was found to be another one than before at the same address. */

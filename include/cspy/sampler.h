@@ -35,7 +35,8 @@ struct sampler_options {
 	bool threads;	    /* -t: the thread is a frame at the root */
 	bool function_only; /* -F */
 	size_t depth;	    /* frames kept of one stack */
-	bool last;	    /* note the stacks of threads that are not counted, too, a few times a second */
+	bool rest; /* look at threads that do nothing for long less often; one look stands for those left out */
+	bool last; /* note the stacks of threads that are not counted, too, a few times a second */
 	struct debug_server *debug_server; /* to be the target's; borrowed, or NULL */
 	node_id root; /* of the profile, below which all stacks hang: a process's own frame, or 0 */
 };

@@ -90,11 +90,18 @@ static struct err thread_name(void *instance, struct target *t, const struct raw
 	struct cpy *c = instance;
 	const struct cpy_thread *th = cpy_thread_at(c, stack->state_at);
 	char name[THREAD_NAME_BYTES];
+	raddr_t interp;
 	struct err e;
 
 	if (!th)
 		return err_at(ERR_UNSUPPORTED, stack->state_at, "finding a thread's name");
-	e = cpy_thread_name(t->memory, c->l, c->interps[th->interp].at, th->ident, name, sizeof(name));
+	interp = c->interps[th->interp].at;
+	/* At the first look there may be hundreds, one after the other. */
+	if (c->names_tick != c->tick || c->names_interp != interp)
+		c->names = 0;
+	c->names_tick = c->tick;
+	c->names_interp = interp;
+	e = cpy_thread_name(t->memory, c->l, interp, th->ident, &c->names, name, sizeof(name));
 	if (!failed(e))
 		*ret = strings_add(strings, name, strlen(name));
 	return e;

@@ -35,6 +35,7 @@ struct cpy_thread {
 	raddr_t next;	 /* in the list, as known */
 	uint64_t ident;	 /* pthread_t */
 	pid_t ns_tid;
+	bool left_out;		    /* of this tick, as rt_look.leave_out wants it */
 	bool valid;		    /* its state was read in this tick */
 	uint8_t state[STATE_BYTES]; /* the fields from state_low on */
 	struct copies copies;	    /* of its stack */
@@ -66,12 +67,14 @@ struct cpy {
 	struct memory_range *ranges; /* of this tick's read */
 	bool **valid;		     /* where to note, for each, that it came; entries may be NULL */
 	size_t range_count, range_cap, valid_cap;
-	raddr_t holders[HOLDERS];   /* thread states, newest first */
-	const struct rt_look *look; /* this tick's; borrowed */
-	uint32_t tick, plans;	    /* a tick is planned anew when its threads turn out to be others */
-	uint64_t slow_ns;	    /* when what seldom changes was read last */
-	uint64_t discovered_ns;	    /* when the lists were walked last */
-	int32_t pthread_tid_at;	    /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
+	raddr_t holders[HOLDERS];    /* thread states, newest first */
+	const struct rt_look *look;  /* this tick's; borrowed */
+	uint32_t tick, plans;	     /* a tick is planned anew when its threads turn out to be others */
+	raddr_t names, names_interp; /* where the interpreter asked for last keeps its threads' names */
+	uint32_t names_tick;	     /* that was found out in */
+	uint64_t slow_ns;	     /* when what seldom changes was read last */
+	uint64_t discovered_ns;	     /* when the lists were walked last */
+	int32_t pthread_tid_at; /* where the C library keeps the OS id in its struct pthread; NO_FIELD: not known */
 };
 
 /* cpython.c: an instance whose roots are known already, with the threads that are there. Ended by

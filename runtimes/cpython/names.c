@@ -16,16 +16,18 @@ static struct err threads_by_ident(struct memory *m, const struct cpy_layout *l,
 	return e;
 }
 
-struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident, char *buf,
-			   size_t cap)
+struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident, raddr_t *known,
+			   char *buf, size_t cap)
 {
 	/* The second is the first as Python 2 mangles it. */
 	static const char *const attributes[] = { "_name", "_Thread__name" };
-	raddr_t active, thread, name;
-	struct err e = threads_by_ident(m, l, interp, &active);
+	raddr_t thread, name;
+	struct err e = *known ? OK : threads_by_ident(m, l, interp, known);
 
-	if (!failed(e))
-		e = cpy_dict_get_int(m, l, active, ident, &thread);
+	if (failed(e))
+		*known = 0;
+	else
+		e = cpy_dict_get_int(m, l, *known, ident, &thread);
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < countof(attributes); i++) {

@@ -73,9 +73,10 @@ void cpy_repr(struct memory *m, const struct cpy_layout *l, raddr_t object, char
 /* ERR_CORRUPT when it is no int, ERR_UNSUPPORTED when it does not fit. */
 MUST_CHECK struct err cpy_int(struct memory *m, const struct cpy_layout *l, raddr_t object, int64_t *ret);
 
-/* names.c: the name that threading gave to the thread with this ident; ERR_UNSUPPORTED when it has none. */
+/* names.c: the name that threading gave to the thread with this ident; ERR_UNSUPPORTED when it has none. *known is
+ * where threading keeps them, for the next thread of this interpreter; 0: to be found. */
 MUST_CHECK struct err cpy_thread_name(struct memory *m, const struct cpy_layout *l, raddr_t interp, uint64_t ident,
-				      char *buf, size_t cap);
+				      raddr_t *known, char *buf, size_t cap);
 
 /* locals.c: arguments, locals, cells and free variables of a frame whose code object is `code`. */
 MUST_CHECK struct err cpy_locals(struct memory *m, const struct cpy_layout *l, raddr_t frame, raddr_t code,

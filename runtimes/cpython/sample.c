@@ -108,7 +108,8 @@ static size_t plan(struct cpy *c, bool slow)
 	if (slow || c->look->certain || c->thread_count > 1)
 		plan_lock(c, 0);
 	for (size_t i = 0; i < c->thread_count; i++)
-		cpy_plan_thread(c, &c->threads[i]);
+		if (!c->threads[i].left_out)
+			cpy_plan_thread(c, &c->threads[i]);
 	codes_from = c->range_count;
 	codes_plan(&c->codes, code_range, c);
 	if (c->look->certain)
@@ -211,6 +212,8 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 	stack->sure = is_sure(c, th, in);
 	stack->lock_free = c->look->certain && has_lock(c, in) && !holder_of(c, in, 0) && !holder_of(c, in, 1);
 	if (th->valid)
+		th->next = cpy_state_word(c, th, c->l->thread_next);
+	if (th->valid)
 		stack->err = cpy_walk(c, th, t, out);
 	else
 		stack->err = err_at(ERR_FAULT, th->at, "reading a thread state");
@@ -222,11 +225,39 @@ static void sample_thread(struct cpy *c, struct cpy_thread *th, struct target *t
 		remember_holder(c, th->at);
 }
 
+static void leave_out(struct cpy *c)
+{
+	for (size_t i = 0; i < c->thread_count; i++)
+		c->threads[i].left_out = c->look->leave_out && c->look->leave_out(c->look->arg, c->threads[i].at);
+}
+
+/* Somebody who was left out has the lock. */
+static bool missed_holder(struct cpy *c)
+{
+	bool missed = false;
+
+	for (size_t i = 0; i < c->interp_count; i++) {
+		struct cpy_thread *th = cpy_thread_at(c, holder_of(c, &c->interps[i], 0));
+
+		if (!th || !th->left_out)
+			continue;
+		th->left_out = false;
+		missed = true;
+	}
+	return missed;
+}
+
+static struct err plan_and_read(struct cpy *c, struct target *t, bool slow, bool *gap)
+{
+	size_t codes_from = plan(c, slow);
+
+	return read_all(c, t, codes_from, gap);
+}
+
 static struct err read_tick(struct cpy *c, struct target *t, bool *gap)
 {
 	uint64_t now_ns = c->look->now_ns;
 	bool slow = now_ns - c->slow_ns >= SLOW_NS;
-	size_t codes_from;
 	struct err e = OK;
 
 	c->tick++;
@@ -236,18 +267,17 @@ static struct err read_tick(struct cpy *c, struct target *t, bool *gap)
 	}
 	if (failed(e))
 		return e;
-	codes_from = plan(c, slow);
-	e = read_all(c, t, codes_from, gap);
-	if (failed(e) || !slow)
-		return e;
-	c->slow_ns = now_ns;
-	if (cpy_threads_current(c))
-		return OK;
-	e = cpy_threads_discover(c, t);
+	leave_out(c);
+	e = plan_and_read(c, t, slow, gap);
 	if (failed(e))
 		return e;
-	codes_from = plan(c, false);
-	return read_all(c, t, codes_from, gap);
+	if (slow)
+		c->slow_ns = now_ns;
+	if (slow && !cpy_threads_current(c)) {
+		e = cpy_threads_discover(c, t); /* and none of them is left out */
+		return failed(e) ? e : plan_and_read(c, t, false, gap);
+	}
+	return missed_holder(c) ? plan_and_read(c, t, false, gap) : OK;
 }
 
 struct err cpy_sample(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out)
@@ -261,6 +291,8 @@ struct err cpy_sample(void *instance, struct target *t, const struct rt_look *lo
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < c->thread_count; i++) {
+		if (c->threads[i].left_out)
+			continue;
 		cpy_plan_done(c, &c->threads[i]);
 		sample_thread(c, &c->threads[i], t, out);
 	}

@@ -35,9 +35,11 @@ bool cpy_threads_current(const struct cpy *c)
 		raddr_t expected = c->interps[k].head_now;
 
 		for (; i < c->thread_count && c->threads[i].interp == k; i++) {
-			if (c->threads[i].at != expected || !c->threads[i].valid)
+			const struct cpy_thread *th = &c->threads[i];
+
+			if (th->at != expected || !(th->valid || th->left_out))
 				return false;
-			expected = cpy_state_word(c, &c->threads[i], c->l->thread_next);
+			expected = th->left_out ? th->next : cpy_state_word(c, th, c->l->thread_next);
 		}
 		if (expected)
 			return false;

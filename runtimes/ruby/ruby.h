@@ -38,7 +38,8 @@ struct rby_thread {
 	raddr_t native_last; /* the word that points to it, as it was last in the tick */
 	uint64_t pthread;
 	pid_t ns_tid;
-	bool valid; /* its state was read in this tick */
+	bool left_out; /* of this tick, as rt_look.leave_out wants it */
+	bool valid;    /* its state was read in this tick */
 	uint8_t state[STATE_BYTES];
 	struct rby_stack stack;
 };

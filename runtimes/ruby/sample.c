@@ -84,7 +84,8 @@ static size_t plan(struct rby *r, bool slow)
 	if (slow || r->look->certain || r->thread_count > 1)
 		plan_lock(r, 0);
 	for (size_t i = 0; i < r->thread_count; i++)
-		rby_plan_thread(r, &r->threads[i]);
+		if (!r->threads[i].left_out)
+			rby_plan_thread(r, &r->threads[i]);
 	codes_from = r->range_count;
 	rby_codes_plan(&r->codes, code_range, r);
 	if (r->look->certain) {
@@ -193,11 +194,39 @@ static void sample_thread(struct rby *r, struct rby_thread *th, struct target *t
 		remember_holder(ractor, th->at);
 }
 
+static void leave_out(struct rby *r)
+{
+	for (size_t i = 0; i < r->thread_count; i++)
+		r->threads[i].left_out = r->look->leave_out && r->look->leave_out(r->look->arg, r->threads[i].at);
+}
+
+/* Somebody who was left out has the lock. */
+static bool missed_holder(struct rby *r)
+{
+	bool missed = false;
+
+	for (size_t i = 0; i < r->ractor_count; i++) {
+		struct rby_thread *th = r->ractors[i].lock_at ? rby_thread_at(r, r->ractors[i].owner[0]) : NULL;
+
+		if (!th || !th->left_out)
+			continue;
+		th->left_out = false;
+		missed = true;
+	}
+	return missed;
+}
+
+static struct err plan_and_read(struct rby *r, struct target *t, bool slow, bool *gap)
+{
+	size_t codes_from = plan(r, slow);
+
+	return read_all(r, t, codes_from, gap);
+}
+
 static struct err read_tick(struct rby *r, struct target *t, bool *gap)
 {
 	uint64_t now_ns = r->look->now_ns;
 	bool slow = now_ns - r->slow_ns >= SLOW_NS;
-	size_t codes_from;
 	struct err e = OK;
 
 	r->tick++;
@@ -207,20 +236,19 @@ static struct err read_tick(struct rby *r, struct target *t, bool *gap)
 	}
 	if (failed(e))
 		return e;
-	codes_from = plan(r, slow);
-	e = read_all(r, t, codes_from, gap);
-	if (failed(e) || !slow)
-		return e;
-	r->slow_ns = now_ns;
-	if (r->vm_now != r->roots.vm)
-		return err_at(ERR_CORRUPT, r->roots.vm_at, "finding Ruby's VM: it has ended");
-	if (rby_threads_current(r))
-		return OK;
-	e = rby_threads_discover(r, t);
+	leave_out(r);
+	e = plan_and_read(r, t, slow, gap);
 	if (failed(e))
 		return e;
-	codes_from = plan(r, false);
-	return read_all(r, t, codes_from, gap);
+	if (slow)
+		r->slow_ns = now_ns;
+	if (slow && r->vm_now != r->roots.vm)
+		return err_at(ERR_CORRUPT, r->roots.vm_at, "finding Ruby's VM: it has ended");
+	if (slow && !rby_threads_current(r)) {
+		e = rby_threads_discover(r, t); /* and none of them is left out */
+		return failed(e) ? e : plan_and_read(r, t, false, gap);
+	}
+	return missed_holder(r) ? plan_and_read(r, t, false, gap) : OK;
 }
 
 struct err rby_sample(void *instance, struct target *t, const struct rt_look *look, struct raw_stacks *out)
@@ -234,7 +262,8 @@ struct err rby_sample(void *instance, struct target *t, const struct rt_look *lo
 	if (failed(e))
 		return e;
 	for (size_t i = 0; i < r->thread_count; i++)
-		sample_thread(r, &r->threads[i], t, out);
+		if (!r->threads[i].left_out)
+			sample_thread(r, &r->threads[i], t, out);
 	rby_codes_stamp(&r->codes, t->memory, out, r->tick, look->now_ns, !gap);
 	rby_leaves(r, t, out);
 	rby_methods(r, t, out);

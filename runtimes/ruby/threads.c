@@ -38,7 +38,7 @@ bool rby_threads_current(const struct rby *r)
 		if (r->ractors[k].next_now != r->ractors[k].next)
 			return false;
 		for (; i < r->thread_count && r->threads[i].ractor == k; i++) {
-			if (r->threads[i].at != expected || !r->threads[i].valid)
+			if (r->threads[i].at != expected || !(r->threads[i].valid || r->threads[i].left_out))
 				return false;
 			expected = rby_word(r->threads[i].state);
 		}

@@ -175,6 +175,45 @@ def test_views_of_a_ruby_open_by_keys(target, top):
     assert screen.end() == 0 and screen.is_restored()
 
 
+@pytest.fixture
+def resting(target, tmp_path):
+    t = target(plain_python(), TARGETS + 'python/rests.py', 600, str(tmp_path / 'log'))
+    assert t.line() == 'ready'
+    return t
+
+
+def test_threads_that_rest_keep_their_shares(resting, cspy, tmp_path):
+    """They are in few looks, which stand for the others."""
+    start = time.time()
+    r = run(cspy, 'top', '--json', '-n', 1, '--delay', 9, resting.pid)
+    end = time.time()
+    assert r.code == 0 and r.err == '', r
+    top = json.loads(r.out)
+    with open(tmp_path / 'log') as f:
+        rows = [x for x in map(json.loads, f.read().split('\n')[:-1]) if start <= x['time'] <= end]
+    shown = {f['function']: f for f in top['functions']}
+    assert len(top['threads']) == 21
+    for name, threads in (('in_native', 6), ('in_python', 1)):
+        whole = rows[-1]['time'] - rows[0]['time']
+        share = 100 * (rows[-1]['worked'][name] - rows[0]['worked'][name]) / whole / threads
+        # Who works without the lock is met by chance, eight looks in place of one: 6.4 looks' deviation a burst of ten.
+        n = top['window_looks']
+        spread = 100 * 6.4 * (whole * threads) ** 0.5 / n / threads if name == 'in_native' else deviation(share / 100, n)
+        print(name, shown[name]['total'] / threads, share, spread)
+        assert abs(shown[name]['total'] / threads - share) <= POINTS + 3 * spread, (name, shown[name], share, spread)
+
+
+def test_a_thread_that_rested_is_shown_when_it_works(resting, top):
+    screen = top(resting, columns=140, rows=60)
+    screen.press('t', lambda s: states(s.text()).get('woken') == 'futex')
+    screen.wait(lambda s: int(re.search(r'samples (\d+)', s.text()).group(1)) > 60)
+    os.kill(resting.pid, signal.SIGUSR1)
+    screen.wait(lambda s: states(s.text())['woken'] == 'run')
+    screen.wait(lambda s: {k: v for k, v in states(s.text()).items() if k.startswith('waits-')} ==
+                {'waits-%d' % i: 'futex' for i in range(12)})
+    screen.press('f', lambda s: functions(s.text()).get('woken', (0, 0))[1] > 80)
+
+
 def test_recursion_counts_once(waiting, top):
     screen = top(waiting)
     own, total = screen.wait(lambda s: functions(s.text()).get('deep'))
@@ -233,6 +272,20 @@ def test_functions_are_filtered_by_a_regular_expression(waiting, top):
     screen.press('/', 'filter:')
     screen.press('(\r', 'is no regular expression')
     screen.wait(lambda s: list(functions(s.text())) == ['work'])
+
+
+def test_help_is_whole_on_a_small_screen_and_any_key_leaves_it(waiting, top):
+    screen = top(waiting, columns=80, rows=24)
+    screen.press('?', lambda s: 'any key leaves it' in s.text() and "interpreter's lock, or waited for it" in s.text())
+    screen.press('q', '%Own  %Total')
+    assert screen.process.poll() is None
+    screen.press('Z', 'Z is no key here')
+    screen.press('j', lambda s: s.rows()[-1] == ' q quit  ? help  enter callers  c code  v view  / filter  s sort  l lines')
+
+
+def test_the_head_has_the_program_before_its_folders(waiting, top):
+    screen = top(waiting, columns=80, rows=24)
+    assert re.match(r'cspy top - waits\.py 600  ', screen.rows()[0]), screen.rows()[0]
 
 
 def test_pausing_stops_looking_and_reset_begins_anew(waiting, top):

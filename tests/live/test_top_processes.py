@@ -153,3 +153,26 @@ def test_a_tree_without_an_interpreter_is_told_and_has_its_exit_code(target, csp
     t = target(['sh', '-c', 'sleep 600; true'])
     r = run(cspy, 'top', '-s', '--once', '--delay', '0.3', t.pid)
     assert r.code == 4 and 'WAITING' in r.out and re.search(r'^ *\d+ .*sleep 600', r.out, re.M), r
+
+
+def test_source_is_shown_as_the_process_of_the_row_has_it(target, top, tmp_path):  # noqa: F811
+    program = "exec(compile(open('code.py').read(), 'code.py', 'exec'))"
+    for name in ('one', 'two'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'code.py').write_text(
+            '# this is of %s\nimport os\nparent = os.getppid()\ndef %s():\n    while os.getppid() == parent:\n'
+            '        sum(range(2000))\n%s()\n' % (name, name, name))
+    t = target([*plain_python().argv, '-c', 'import subprocess, sys, time\nfor f in sys.argv[2:]:\n'
+                '    subprocess.Popen([sys.executable, "-c", sys.argv[1]], cwd=f)\n'
+                'print("ready")\nsys.stdout.flush()\nwhile True: time.sleep(0.01)', program, tmp_path / 'one', tmp_path / 'two'])
+    assert t.line() == 'ready'
+    screen = top(t, '-s', columns=140)
+    screen.wait(lambda s: {'one', 'two'} <= set(functions(s.text())))
+    for name in ('one', 'two', 'one'):
+        screen.type('/\x15' + name + '\r')
+        screen.wait(lambda s: list(functions(s.text())) == [name])
+        screen.press('c', '# this is of ' + name)
+        screen.type('\x7f')
+        screen.wait('view: functions')
+    screen.type('/\x15\r')
+    screen.press('x', lambda s: s.text().count(' process ') == 3)

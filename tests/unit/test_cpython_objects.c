@@ -365,7 +365,7 @@ static bool judge_thread(struct memory *m, const struct cpy_layout *l, const str
 	struct err e = memory_ptr(m, number(f, 1) + l->thread_interp, &interp);
 
 	if (!failed(e))
-		e = cpy_thread_name(m, l, interp, number(f, 2), said, TEXT_CAP);
+		e = cpy_thread_name(m, l, interp, number(f, 2), &(raddr_t){ 0 }, said, TEXT_CAP);
 	if (strcmp(f->field[3], "-") == 0)
 		return e.code == ERR_UNSUPPORTED;
 	return !failed(e) && strcmp(said, text_of(f->field[3], want)) == 0;
@@ -473,7 +473,7 @@ static bool ask_everything(struct memory *m, const struct cpy_layout *l, raddr_t
 	any |= !failed(cpy_dict_get(m, l, object, "first", &value));
 	any |= !failed(cpy_dict_each(m, l, object, 1000, count_entry, &count));
 	any |= !failed(cpy_attribute(m, l, object, "first", &value));
-	any |= !failed(cpy_thread_name(m, l, object, 1, buf, sizeof(buf)));
+	any |= !failed(cpy_thread_name(m, l, object, 1, &(raddr_t){ 0 }, buf, sizeof(buf)));
 	any |= !failed(cpy_locals(m, l, object, object, ignore_local, NULL));
 	cpy_repr(m, l, object, buf, sizeof(buf));
 	if (!failed(cpy_code_read(m, l, object, &code))) {
