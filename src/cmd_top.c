@@ -30,6 +30,8 @@ static const struct option_row rows[] = {
 	{ "rate", 'r', OPTION_RATE, AT(rate), "RATE", "samples a second, as 100 or 1k; default: 100" },
 	{ "idle", 'i', OPTION_FLAG, AT(idle), NULL, "count threads that wait or sleep, too" },
 	{ "gil", 'g', OPTION_FLAG, AT(gil), NULL, "count only the thread that holds the interpreter's lock" },
+	{ "native", 0, OPTION_FLAG, AT(native), NULL,
+	  "native frames, too; any process, with an interpreter or without" },
 	{ NULL, 0, OPTION_GROUP, 0, NULL, "What to show" },
 	{ "lines", 'l', OPTION_FLAG, AT(lines), NULL, "lines instead of functions" },
 	{ "filter", 0, OPTION_STRING, AT(filter), "REGEX", "only functions (and their files) that match" },
@@ -199,6 +201,11 @@ static int choose(struct top_options *o, const struct options_rest *rest)
 		return advice_say(EXIT_USAGE, "nothing to watch", "name a process (-p PID) or a program (-- COMMAND)");
 	if (o->blocking && o->nonblocking)
 		return advice_say(EXIT_USAGE, "--blocking and --nonblocking exclude each other", "");
+	if (o->native && o->nonblocking)
+		return advice_say(
+			EXIT_USAGE,
+			"--native and --nonblocking: a thread's registers can be read only while it is stopped",
+			"leave one of them out");
 	if (o->delay_ns < DELAY_LEAST_NS)
 		return advice_say(EXIT_USAGE, "--delay: from 10ms on", "");
 	o->argv = rest->command;

@@ -72,7 +72,7 @@ struct err runtimes_find(struct target *t, bool any, char *why, size_t cap, cons
 	struct err e;
 
 	target_exe(t, exe, sizeof(exe));
-	snprintf(why, cap, "no interpreter that cspy knows in %s; -n shows native stacks",
+	snprintf(why, cap, "no interpreter that cspy knows in %s; --native shows native stacks",
 		 exe[0] ? exe : "this process");
 	e = offer_all(t, false, why, cap, ops, instance, ret_at);
 	return e.code == ERR_UNSUPPORTED && any ? offer_all(t, true, why, cap, ops, instance, ret_at) : e;

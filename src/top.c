@@ -23,12 +23,14 @@ static struct recorder_options recorder_options(const struct top *t)
 	return (struct recorder_options){
 		.sampler = { .pause = o->blocking      ? PAUSE_ALWAYS
 				      : o->nonblocking ? PAUSE_NEVER
+				      : o->native      ? PAUSE_EACH
 						       : PAUSE_BUDGET,
 			     .max_pause = o->max_pause,
+			     .native = o->native,
 			     .idle = o->idle,
 			     .lock_only = o->gil,
-			     .threads = true, /* so that each thread's part is known */
-			     .rest = true,
+			     .threads = true,	 /* so that each thread's part is known */
+			     .rest = !o->native, /* a native stack needs the thread's own beside it */
 			     .last = true,
 			     .depth = o->depth },
 		.rate = o->rate,

@@ -12,7 +12,7 @@ struct top_options {
 	uint64_t delay_ns, duration_ns;
 	size_t count, depth; /* tables printed; 0: until something else ends it */
 	const char *filter;
-	bool lines, idle, gil, blocking, nonblocking, as_root, subprocesses;
+	bool lines, idle, gil, native, blocking, nonblocking, as_root, subprocesses;
 	bool batch, once, json;
 };
 

@@ -518,6 +518,7 @@ def test_batch_ends_with_the_program_or_by_a_signal(waiting, cspy):
 def test_wrong_use_is_refused_with_advice(cspy, waiting):
     for args, words in (([], 'nothing to watch'), (['-p', waiting.pid, '--', 'x'], 'only one of them'),
                         (['-p', waiting.pid, '--delay', '1ms'], '--delay'), (['x'], 'one process id'),
+                        (['-p', waiting.pid, '--native', '--nonblocking'], 'only while it is stopped'),
                         (['-p', waiting.pid, '--once', '--filter', '('], 'regular expression')):
         r = run(cspy, 'top', *args)
         assert r.code == 2 and words in r.err, r
