@@ -181,7 +181,7 @@ demo: ## install what is missing, build, and record a small Python program into 
 .PHONY: check
 check: ## everything: builds, lint, unit, live and browser tests; closes with the counts
 	@tools/setup build demo check lint browser
-	@BUILD=$(BUILD) tools/run-checks gcc clang lint unit asan runtimes live browser
+	@BUILD=$(BUILD) tools/run-checks gcc clang lint unit asan fuzz runtimes live browser
 
 .PHONY: check-unit
 check-unit: ## unit tests only
