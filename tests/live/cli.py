@@ -2,10 +2,12 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
+import pytest
 import runtimes
 
 SECONDS = 60  # a command that takes longer hangs
@@ -176,6 +178,13 @@ def state(pid):
 def child_processes(pid):
     with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
         return [int(word) for word in f.read().split()]
+
+
+def need(program):
+    """Its name; without it the test is skipped."""
+    if not shutil.which(program):
+        pytest.skip('there is no %s here' % program)
+    return program
 
 
 def wait_for(condition, seconds=20):

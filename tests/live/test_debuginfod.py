@@ -1,6 +1,5 @@
 """--debuginfod: debug files from a server of the user's, and never a word to one without it."""
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -11,14 +10,9 @@ import pytest
 
 import cli
 import runtimes
+from cli import need
 
 SOURCE = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native', 'deep.cpp')
-
-
-def need(program):
-    if not shutil.which(program):
-        pytest.skip('there is no %s here' % program)
-    return program
 
 
 @pytest.fixture(scope='module')

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import runtimes
-from cli import folded, run, stats
+from cli import folded, need, run, stats
 
 TARGETS = os.path.join(runtimes.ROOT, 'fixtures', 'targets', 'native')
 STOPS = 1000
@@ -91,12 +91,6 @@ $stdout.puts "ready"
 $stdout.flush
 loop { pack(s); keys([s, "b", "c"]) }
 '''
-
-
-def need(program):
-    if not shutil.which(program):
-        pytest.skip('there is no %s here' % program)
-    return program
 
 
 @pytest.fixture(scope='module')

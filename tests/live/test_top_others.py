@@ -1,13 +1,13 @@
 """cspy top on what has no interpreter that it reads: native programs, and a JIT's code by its perf map."""
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
 
 import pytest
 import runtimes
+from cli import need
 from test_perfmap import APART, MAGLEV, PERF, maps, start_java, write_java_map  # noqa: F401
 from terminal import Terminal
 from test_top import functions, numbers_are_the_program_s, top  # noqa: F401
@@ -18,10 +18,8 @@ OPTIONS = ('-r', 200, '--max-pause', '50%')
 
 @pytest.fixture(scope='module')
 def shares_program(tmp_path_factory):
-    if not shutil.which('gcc'):
-        pytest.skip('there is no gcc here')
     out = str(tmp_path_factory.mktemp('native') / 'shares')
-    subprocess.run(['gcc', '-O2', '-g', '-o', out, os.path.join(runtimes.ROOT, 'fixtures/targets/native/shares.c')], check=True)
+    subprocess.run([need('gcc'), '-O2', '-g', '-o', out, os.path.join(runtimes.ROOT, 'fixtures/targets/native/shares.c')], check=True)
     return out
 
 
