@@ -20,6 +20,10 @@ void budget_init(struct budget *b, enum pause_mode mode, double share, uint64_t 
 /* Once per look, before anything is read: pause for this one? Does not depend on what the target does. */
 bool budget_coin(struct budget *b, uint64_t now_ns);
 void budget_spent(struct budget *b, uint64_t held_ns);
+/* What the last pause led to afterwards: its thread found its CPU taken. */
+void budget_waited(struct budget *b, uint64_t waited_ns);
+/* A look that might have paused did not have to: its thread was off its CPU already. */
+void budget_free(struct budget *b);
 /* Looks that read a running target cost it something as well, and PAUSE_EACH stops it every time: no more often than
  * this. 0: as often as wanted. */
 uint64_t budget_min_interval(const struct budget *b);

@@ -125,7 +125,7 @@ static struct err hold_mutators(struct look *l)
 
 		e = l->ops->mutators(l->instance, l->target, tids, countof(tids), &n);
 		if (!failed(e))
-			e = pause_hold(&l->pause, l->target, tids, n);
+			e = pause_hold(&l->pause, l->target, PAUSE_READY, tids, n);
 		if (l->pause.count == before)
 			break;
 	}
@@ -138,7 +138,7 @@ static struct err hold_all(struct look *l)
 	struct err e = OK;
 
 	for (size_t i = 0; i < l->target->thread_count && l->pause.count < PAUSE_THREADS && !failed(e); i++)
-		e = pause_hold(&l->pause, l->target, &l->target->threads[i].ns_tid, 1);
+		e = pause_hold(&l->pause, l->target, PAUSE_READY, &l->target->threads[i].ns_tid, 1);
 	return e;
 }
 

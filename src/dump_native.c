@@ -15,7 +15,7 @@ static struct err hold_some(struct look *l, size_t first, size_t *ret_end)
 	size_t i = first;
 
 	while (i < t->thread_count && l->pause.count < PAUSE_THREADS && (all || !l->pause.stopped)) {
-		struct err one = pause_hold(&l->pause, t, &t->threads[i++].ns_tid, 1);
+		struct err one = pause_hold(&l->pause, t, PAUSE_READY, &t->threads[i++].ns_tid, 1);
 
 		if (failed(one) && one.os != EBUSY)
 			return one;

@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,15 +23,6 @@ static const uint64_t STOP_NS = 1000 * 1000 * 1000;
 /* No more than this for letting one thread go counts as its pause. */
 static const uint64_t LET_GO_NS = 5 * 1000;
 enum { NAP_NS = 2000000 }; /* should the signal of a stop not come */
-
-/* How often the thread was given a CPU: the third number of schedstat. */
-static bool count_runs(struct target *t, pid_t tid, uint64_t *ret)
-{
-	char path[64], buf[96];
-
-	snprintf(path, sizeof(path), "task/%d/schedstat", (int)tid);
-	return procfs_read_buf(t->proc, path, buf, sizeof(buf)) > 0 && sscanf(buf, "%*u %*u %" SCNu64, ret) == 1;
-}
 
 static void let_go(pid_t tid, int signal)
 {
@@ -166,23 +159,56 @@ static struct err interrupt(struct pause *p, struct pause_thread *th)
 	return wait_stopped(p, th);
 }
 
-static struct err hold(struct pause *p, struct target *t, struct thread *th)
+/* How often this thread was taken off its CPU. */
+static uint64_t own_switches(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) == 0 ? (uint64_t)u.ru_nvcsw + (uint64_t)u.ru_nivcsw : 0;
+}
+
+/* The CPU that it is to go on at is ours, and was all the time: as long as nobody takes it from us it stands. */
+static bool waits_for_us(const struct pause *p, int cpu)
+{
+	return cpu >= 0 && cpu == sched_getcpu() && own_switches() == p->switches;
+}
+
+static struct err stop(struct pause *p, const struct thread_runs *before, struct pause_thread *held)
+{
+	struct err e = interrupt(p, held);
+
+	if (failed(e))
+		return e;
+	if (!p->stopped)
+		p->back = (struct pause_return){ held->ns_tid, *before };
+	return OK;
+}
+
+static struct err hold(struct pause *p, struct target *t, enum pause_way way, struct thread *th)
 {
 	struct pause_thread *held = &p->list[p->count];
+	struct thread_runs runs = { 0 };
 	enum thread_state state;
-	struct err e;
+	struct err e = OK;
+	bool off;
+	int cpu;
 
 	*held = (struct pause_thread){ .tid = th->tid, .ns_tid = th->ns_tid };
-	state = target_thread_state(t, th);
-	if (state != THREAD_RUNNING && state != THREAD_DEAD) {
-		/* The count first, then the state: what runs from then on is counted anew. */
-		if (!count_runs(t, th->tid, &held->runs))
-			return OK;
-		state = target_thread_state(t, th);
-	}
+	if (!p->waiting)
+		p->switches = own_switches();
+	/* The count first, then the state: what runs from then on is counted anew. */
+	target_thread_runs(t, th, &runs);
+	held->runs = runs.count;
+	state = target_thread_state_cpu(t, th, &cpu);
 	if (state == THREAD_DEAD)
 		return OK;
-	e = state == THREAD_RUNNING ? interrupt(p, held) : OK;
+	off = runs.count && (state != THREAD_RUNNING || (way == PAUSE_BUSY && waits_for_us(p, cpu)));
+	if (!off && state != THREAD_RUNNING)
+		return OK;
+	held->waits = off && state == THREAD_RUNNING;
+	p->waiting += held->waits;
+	if (!off)
+		e = stop(p, &runs, held);
 	if (e.code == ERR_GONE)
 		return OK; /* it ended: nothing of it is left that could change */
 	if (failed(e))
@@ -208,7 +234,7 @@ bool pause_stopped(const struct pause *p, pid_t ns_tid)
 	return false;
 }
 
-struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, size_t n)
+struct err pause_hold(struct pause *p, struct target *t, enum pause_way way, const pid_t *ns_tids, size_t n)
 {
 	reap_late(p);
 	for (size_t i = 0; i < n; i++) {
@@ -219,24 +245,29 @@ struct err pause_hold(struct pause *p, struct target *t, const pid_t *ns_tids, s
 			continue;
 		if (p->count == PAUSE_THREADS)
 			return (struct err){ ERR_OS, EBUSY, 0, "stopping threads: too many" };
-		e = hold(p, t, th);
+		e = hold(p, t, way, th);
 		if (failed(e))
 			return e;
 	}
 	return OK;
 }
 
-bool pause_still(const struct pause *p, struct target *t)
+bool pause_still(struct pause *p, struct target *t)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		uint64_t runs;
+	size_t before = p->count, kept = 0;
+	bool ours = p->waiting && own_switches() == p->switches;
 
-		if (p->list[i].stopped)
-			continue;
-		if (!count_runs(t, p->list[i].tid, &runs) || runs != p->list[i].runs)
-			return false;
+	for (size_t i = 0; i < before; i++) {
+		struct pause_thread held = p->list[i];
+		struct thread *th = held.stopped ? NULL : target_thread(t, held.ns_tid);
+		struct thread_runs runs;
+
+		if (held.stopped ||
+		    ((ours || !held.waits) && th && target_thread_runs(t, th, &runs) && runs.count == held.runs))
+			p->list[kept++] = held;
 	}
-	return true;
+	p->count = kept;
+	return kept == before;
 }
 
 uint64_t pause_release(struct pause *p)
@@ -250,8 +281,25 @@ uint64_t pause_release(struct pause *p)
 	took = clock_now() - begun;
 	if (p->since_ns)
 		held = begun - p->since_ns + (took < most ? took : most);
-	p->count = p->stopped = 0;
+	p->count = p->stopped = p->waiting = 0;
 	p->since_ns = 0;
 	reap_late(p);
 	return held;
+}
+
+uint64_t pause_waited(struct pause *p, struct target *t)
+{
+	struct thread *th = p->back.ns_tid && !p->stopped ? target_thread(t, p->back.ns_tid) : NULL;
+	struct thread_runs now;
+	uint64_t times, waited;
+
+	if (!th || !target_thread_runs(t, th, &now) || !p->back.before.count)
+		return 0;
+	times = now.count - p->back.before.count;
+	/* 0: it waits still. Several waits are one sum by now: then each of them counts as much as the others. */
+	if (!times)
+		return 0;
+	waited = (now.waited_ns - p->back.before.waited_ns) / times;
+	p->back.ns_tid = 0;
+	return waited;
 }

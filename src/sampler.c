@@ -43,6 +43,7 @@ struct sampler {
 	void *instance;
 	struct raw_stacks stacks;
 	struct pause pause;
+	enum pause_way way; /* that of looks which may pause */
 	pid_t still[PAUSE_THREADS];
 	struct budget budget;
 	struct proof proof;
@@ -89,6 +90,7 @@ struct err sampler_new(struct target *t, struct profile *p, struct sampler_optio
 	if (o.native && !ops->fallback &&
 	    !failed(merger_init(&s->merger, t, ops->loops, frames_strings(p->frames), o.depth)))
 		identifier_add_native(&s->names, s->merger.ops, s->merger.instance);
+	s->way = o.native || ops->fallback ? PAUSE_READY : PAUSE_BUSY;
 	s->twice = o.pause == PAUSE_NEVER;
 	s->at_once = s->twice && p->interval_ns <= AT_ONCE_NS;
 	s->doubt = DOUBT_LOOKS;
@@ -165,7 +167,7 @@ static struct err hold(struct sampler *s)
 
 	n += first;
 	if (!failed(e))
-		e = pause_hold(&s->pause, s->target, ns_tids, n);
+		e = pause_hold(&s->pause, s->target, s->way, ns_tids, n);
 	if (failed(e)) {
 		budget_spent(&s->budget, pause_release(&s->pause));
 		s->profile->stats.pause_failed++;
@@ -177,8 +179,6 @@ static struct err hold(struct sampler *s)
 		s->twice = true;
 		s->proof.by = PROOF_BY_CALLERS;
 	}
-	for (size_t i = 0; i < s->pause.count; i++)
-		s->still[i] = s->pause.list[i].ns_tid;
 	return OK;
 }
 
@@ -215,6 +215,8 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 	};
 	struct err e;
 
+	for (size_t i = 0; i < s->pause.count; i++)
+		s->still[i] = s->pause.list[i].ns_tid;
 	raw_stacks_reset(&s->stacks);
 	s->left_out = false;
 	e = s->ops->sample(s->instance, s->target, &look, &s->stacks);
@@ -223,6 +225,8 @@ static struct err read_once(struct sampler *s, uint64_t now_ns)
 	quiet = quiet && before != UINT64_MAX && cpu_time(s) == before;
 	for (size_t i = 0; i < s->stacks.count; i++)
 		s->stacks.list[i].sure |= quiet && s->stacks.list[i].lock_free;
+	if (s->pause.count > s->pause.stopped && !pause_still(&s->pause, s->target))
+		none_sure(&s->stacks);
 	return e;
 }
 
@@ -290,6 +294,7 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 	bool held = false;
 	struct err e;
 
+	budget_waited(&s->budget, pause_waited(&s->pause, s->target));
 	s->fair = budget_coin(&s->budget, now_ns);
 	s->reads_twice = s->twice && (!s->at_once || s->turn++ % TWICE_EACH == 0);
 	for (int round = 0;; round++) {
@@ -303,8 +308,6 @@ static struct err look(struct sampler *s, uint64_t now_ns)
 		if (failed(e) || round + 1 == ROUNDS || s->at_once || !wants_again(s))
 			break;
 	}
-	if (s->pause.count > s->pause.stopped && !pause_still(&s->pause, s->target))
-		none_sure(&s->stacks);
 	s->profile->stats.paused += held;
 	return e;
 }
@@ -315,6 +318,8 @@ static void resume(struct sampler *s)
 
 	if (!s->pause.count)
 		return;
+	if (!s->pause.stopped && s->pause.waiting)
+		budget_free(&s->budget);
 	held = pause_release(&s->pause);
 	if (held)
 		budget_spent(&s->budget, held);

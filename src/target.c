@@ -10,6 +10,7 @@
 
 #include "core.h"
 #include "procfs.h"
+#include "threads.h"
 
 /* The last field of "NSpid:" is the id in the innermost namespace, the target's own. */
 static pid_t innermost_pid(int proc, pid_t pid)
@@ -85,10 +86,7 @@ void target_close(struct target *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->thread_count; i++)
-		if (t->threads[i].stat_fd >= 0)
-			close(t->threads[i].stat_fd);
-	free(t->threads);
+	threads_free(t);
 	maps_free(&t->maps);
 	memory_close(t->memory);
 	core_close(t->core);

@@ -17,6 +17,7 @@ static struct err fill(struct target *t)
 			.tid = c->tids[i],
 			.ns_tid = c->tids[i],
 			.stat_fd = -1,
+			.runs_fd = -1,
 			.seen = 1,
 		};
 	}

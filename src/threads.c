@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "cspy/target.h"
 #include "procfs.h"
+#include "threads.h"
 
 enum { THREADS_MAX = 1 << 16 };
 
@@ -51,9 +53,25 @@ static void add_thread(struct target *t, pid_t tid)
 	if (!th) {
 		xgrow(&t->threads, &t->thread_cap, t->thread_count + 1, sizeof(*t->threads));
 		th = &t->threads[t->thread_count++];
-		*th = (struct thread){ .tid = tid, .ns_tid = id_in_target(t, tid), .stat_fd = -1 };
+		*th = (struct thread){ .tid = tid, .ns_tid = id_in_target(t, tid), .stat_fd = -1, .runs_fd = -1 };
 	}
 	th->seen = t->thread_generation;
+}
+
+static void close_files(struct thread *th)
+{
+	if (th->stat_fd >= 0)
+		close(th->stat_fd);
+	if (th->runs_fd >= 0)
+		close(th->runs_fd);
+	th->stat_fd = th->runs_fd = -1;
+}
+
+void threads_free(struct target *t)
+{
+	for (size_t i = 0; i < t->thread_count; i++)
+		close_files(&t->threads[i]);
+	free(t->threads);
 }
 
 static void forget_ended(struct target *t)
@@ -63,8 +81,8 @@ static void forget_ended(struct target *t)
 	for (size_t i = 0; i < t->thread_count; i++) {
 		if (t->threads[i].seen == t->thread_generation)
 			t->threads[kept++] = t->threads[i];
-		else if (t->threads[i].stat_fd >= 0)
-			close(t->threads[i].stat_fd);
+		else
+			close_files(&t->threads[i]);
 	}
 	t->thread_count = kept;
 }
@@ -128,28 +146,63 @@ static enum thread_state state_of_letter(char letter)
 	}
 }
 
-enum thread_state target_thread_state(struct target *t, struct thread *th)
+/* A small file of the thread, by the descriptor that is kept; NUL-terminated. */
+static bool read_kept(struct target *t, const struct thread *th, const char *name, int *fd, char *buf, size_t cap)
 {
-	char buf[128]; /* the state follows the command, which has at most 64 bytes */
-	const char *after;
 	ssize_t got;
 
-	if (t->core)
-		return THREAD_DEAD;
-	if (th->stat_fd < 0) {
+	if (*fd < 0) {
 		char path[64];
 
-		snprintf(path, sizeof(path), "task/%d/stat", (int)th->tid);
-		th->stat_fd = openat(t->proc, path, O_RDONLY | O_CLOEXEC);
+		snprintf(path, sizeof(path), "task/%d/%s", (int)th->tid, name);
+		*fd = openat(t->proc, path, O_RDONLY | O_CLOEXEC);
 	}
-	if (th->stat_fd < 0)
-		return errno == ENOENT ? THREAD_DEAD : THREAD_UNKNOWN;
-	got = pread(th->stat_fd, buf, sizeof(buf) - 1, 0);
-	if (got <= 0)
+	got = *fd >= 0 ? pread(*fd, buf, cap - 1, 0) : -1;
+	buf[got > 0 ? got : 0] = 0;
+	return got > 0;
+}
+
+/* Field 39 of stat, where `after` is at field 3. */
+static int last_cpu(const char *after)
+{
+	for (int field = 3; field < 39 && after; field++) {
+		after = strchr(after, ' ');
+		after += after != NULL;
+	}
+	return after && *after >= '0' && *after <= '9' ? (int)strtol(after, NULL, 10) : -1;
+}
+
+enum thread_state target_thread_state_cpu(struct target *t, struct thread *th, int *ret_cpu)
+{
+	char buf[1024];
+	const char *after;
+
+	*ret_cpu = -1;
+	if (t->core)
 		return THREAD_DEAD;
-	buf[got] = 0;
+	if (!read_kept(t, th, "stat", &th->stat_fd, buf, sizeof(buf)))
+		return th->stat_fd >= 0 || errno == ENOENT ? THREAD_DEAD : THREAD_UNKNOWN;
 	after = strrchr(buf, ')');
-	return after && after[1] ? state_of_letter(after[2]) : THREAD_UNKNOWN;
+	if (!after || !after[1])
+		return THREAD_UNKNOWN;
+	*ret_cpu = last_cpu(after + 2);
+	return state_of_letter(after[2]);
+}
+
+enum thread_state target_thread_state(struct target *t, struct thread *th)
+{
+	int cpu;
+
+	return target_thread_state_cpu(t, th, &cpu);
+}
+
+bool target_thread_runs(struct target *t, struct thread *th, struct thread_runs *ret)
+{
+	char buf[96];
+
+	/* A kernel that does not count says 0. */
+	return !t->core && read_kept(t, th, "schedstat", &th->runs_fd, buf, sizeof(buf)) &&
+	       sscanf(buf, "%*u %" SCNu64 " %" SCNu64, &ret->waited_ns, &ret->count) == 2 && ret->count;
 }
 
 void target_thread_comm(struct target *t, pid_t tid, char *buf, size_t cap)

@@ -89,7 +89,7 @@ static struct err hold_all(struct pause *p, struct target *t, pid_t *tids, size_
 {
 	for (*n = 0; *n < t->thread_count && *n < PAUSE_THREADS; ++*n)
 		tids[*n] = t->threads[*n].ns_tid;
-	return pause_hold(p, t, tids, *n);
+	return pause_hold(p, t, PAUSE_READY, tids, *n);
 }
 
 static struct err record(struct target *t, const struct replay *how, const void *found, const char *out)

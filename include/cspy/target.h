@@ -60,10 +60,17 @@ struct thread_wait_info {
 	raddr_t at; /* WAIT_FUTEX: the address that it waits at; else 0 */
 };
 
+struct thread_runs {
+	uint64_t count;
+	uint64_t waited_ns;
+};
+
 struct thread {
-	pid_t tid;     /* as cspy sees it */
-	pid_t ns_tid;  /* as the target sees it, in its own pid namespace */
-	int stat_fd;   /* /proc/PID/task/TID/stat kept open: a third of the price of opening it; -1 until needed */
+	pid_t tid;    /* as cspy sees it */
+	pid_t ns_tid; /* as the target sees it, in its own pid namespace */
+	/* stat and schedstat of /proc/PID/task/TID kept open: a third and an eighth of the price of opening them; -1
+	 * until needed. */
+	int stat_fd, runs_fd;
 	uint32_t seen; /* generation of the last listing that had it */
 };
 
@@ -96,6 +103,10 @@ MUST_CHECK struct err target_alive(struct target *t);
 /* By the id that the target's own memory holds; NULL when no such thread is listed (refresh, then ask again). */
 struct thread *target_thread(struct target *t, pid_t ns_tid);
 enum thread_state target_thread_state(struct target *t, struct thread *th);
+/* And the CPU where it is, or would go on; -1 when that can't be told. */
+enum thread_state target_thread_state_cpu(struct target *t, struct thread *th, int *ret_cpu);
+/* How often it got a CPU, and how long it had waited for one by then; false where the kernel does not tell. */
+bool target_thread_runs(struct target *t, struct thread *th, struct thread_runs *ret);
 /* By the system call that it is in (some 5 us). */
 struct thread_wait_info target_thread_wait(struct target *t, pid_t tid);
 /* Where a thread that sleeps will go on, and its stack pointer there; false when it runs or the kernel does not tell.

@@ -148,6 +148,46 @@ static void a_share_of_nothing_pauses_nothing_beyond_the_first_credit(void **sta
 	assert_int_equal(budget_min_interval(&b), 0);
 }
 
+static void waits_after_pauses_are_paid_for(void **state)
+{
+	uint64_t pauses = 0;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	for (uint64_t now = START_NS; now < START_NS + 20000000000; now += 1000000) {
+		if (!budget_coin(&b, now))
+			continue;
+		pauses++;
+		budget_spent(&b, 20000);
+		budget_waited(&b, 3000000);
+	}
+	/* a quarter of each 3 ms counts: 200 ms and the credit of pauses, of some 0.8 ms each */
+	assert_in_range(pauses, 220, 270);
+}
+
+static void looks_that_need_no_pause_are_not_rationed(void **state)
+{
+	uint64_t looks = 0, fair = 0;
+	struct budget b;
+
+	(void)state;
+	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
+	for (uint64_t now = START_NS; now < START_NS + 10000000000; now += 1000000) {
+		looks++;
+		if (!budget_coin(&b, now))
+			continue;
+		fair++;
+		budget_free(&b);
+	}
+	assert_true(fair > looks * 9 / 10);
+	/* And are no licence for those that do. */
+	for (uint64_t now = START_NS + 10000000000; now < START_NS + 20000000000; now += 1000000)
+		if (budget_coin(&b, now))
+			budget_spent(&b, 20000);
+	assert_in_range(b.spent_ns, 80000000, 210000000);
+}
+
 /* In one half of each 2 ms the target does one thing, in the other half another: both are paused as often. */
 static void the_coin_does_not_follow_what_the_target_does(void **state)
 {
@@ -196,9 +236,9 @@ static void looks_at_a_running_target_are_bounded_too(void **state)
 
 	(void)state;
 	budget_init(&b, PAUSE_BUDGET, 0.01, START_NS);
-	assert_in_range(budget_min_interval(&b), 400000, 700000);
+	assert_in_range(budget_min_interval(&b), 500000, 1000000);
 	budget_init(&b, PAUSE_BUDGET, 0.001, START_NS);
-	assert_in_range(budget_min_interval(&b), 4000000, 7000000);
+	assert_in_range(budget_min_interval(&b), 5000000, 10000000);
 }
 
 /* A recording of `seconds`, wanted every interval_ns, whose looks take cost_ns(seconds passed) of cspy's own CPU time.
@@ -274,6 +314,8 @@ int main(void)
 		cmocka_unit_test(one_enormous_pause_is_paid_back_before_the_next),
 		cmocka_unit_test(always_and_never_are_no_matter_of_chance),
 		cmocka_unit_test(a_share_of_nothing_pauses_nothing_beyond_the_first_credit),
+		cmocka_unit_test(waits_after_pauses_are_paid_for),
+		cmocka_unit_test(looks_that_need_no_pause_are_not_rationed),
 		cmocka_unit_test(the_coin_does_not_follow_what_the_target_does),
 		cmocka_unit_test(two_coins_do_not_fall_alike),
 		cmocka_unit_test(looks_at_a_running_target_are_bounded_too),

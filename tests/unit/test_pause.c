@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static void a_busy_thread_stands_still_until_it_is_let_go(void **state)
 
 	(void)state;
 	assert_true(runs(&c));
-	assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 	assert_int_equal(p.count, 1);
 	assert_int_equal(p.stopped, 1);
 	assert_true(pause_holds(&p, c.t->ns_pid));
@@ -131,7 +132,7 @@ static void holding_and_letting_go_many_times_leaves_it_running(void **state)
 
 	(void)state;
 	for (int i = 0; i < 500; i++) {
-		struct err e = pause_hold(&p, c.t, &c.t->ns_pid, 1);
+		struct err e = pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1);
 
 		stopped += !failed(e) && p.stopped == 1;
 		pause_release(&p);
@@ -151,8 +152,8 @@ static void holding_twice_is_holding_once(void **state)
 	struct pause p = { 0 };
 
 	(void)state;
-	assert_false(failed(pause_hold(&p, c.t, twice, 2)));
-	assert_false(failed(pause_hold(&p, c.t, twice, 1)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, twice, 2)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, twice, 1)));
 	assert_int_equal(p.count, 1);
 	pause_release(&p);
 	assert_true(runs(&c));
@@ -209,7 +210,7 @@ static void hold_a_sleeper(void (*fn)(struct shared *))
 	c.shared->result = -2;
 	wait_until_asleep(c.pid);
 	for (int i = 0; i < 20; i++) {
-		assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 		assert_int_equal(p.count, 1);
 		assert_int_equal(p.stopped, 0);
 		assert_true(pause_still(&p, c.t));
@@ -251,7 +252,7 @@ static void a_sleeper_that_ran_meanwhile_is_told(void **state)
 	(void)state;
 	for (int i = 0; i < 100 && !(p.count == 1 && p.stopped == 0); i++) {
 		pause_release(&p);
-		assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 	}
 	assert_int_equal(p.stopped, 0);
 	nap(50);
@@ -287,7 +288,7 @@ static void a_signal_that_comes_meanwhile_is_delivered(void **state)
 			kill(c.pid, SIGUSR1); /* before the stop */
 			sent++;
 		}
-		assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 		if (i % 2 == 0) {
 			kill(c.pid, SIGUSR1); /* while it is held */
 			sent++;
@@ -308,12 +309,12 @@ static void a_thread_that_is_no_more_is_no_error(void **state)
 	pid_t nobody = c.t->ns_pid + 1;
 
 	(void)state;
-	assert_false(failed(pause_hold(&p, c.t, &nobody, 1)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &nobody, 1)));
 	assert_int_equal(p.count, 0);
 	kill(c.pid, SIGKILL);
 	siginfo_t info;
 	assert_int_equal(waitid(P_PID, (id_t)c.pid, &info, WEXITED | WNOWAIT), 0);
-	assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 	assert_int_equal(p.stopped, 0);
 	assert_int_equal(pause_release(&p), 0);
 	end(&c);
@@ -327,7 +328,7 @@ static void a_process_stopped_by_the_user_stays_stopped(void **state)
 	(void)state;
 	kill(c.pid, SIGSTOP);
 	nap(50);
-	assert_false(failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)));
+	assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
 	pause_release(&p);
 	uint64_t before = c.shared->turns;
 	nap(50);
@@ -347,7 +348,7 @@ static void a_stopper_that_is_killed_leaves_the_target_running(void **state)
 	if (stopper == 0) {
 		struct pause p = { 0 };
 
-		c.shared->held = !failed(pause_hold(&p, c.t, &c.t->ns_pid, 1)) && p.stopped == 1 ? 1 : -1;
+		c.shared->held = !failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)) && p.stopped == 1 ? 1 : -1;
 		for (;;)
 			pause();
 	}
@@ -363,6 +364,111 @@ static void a_stopper_that_is_killed_leaves_the_target_running(void **state)
 	end(&c);
 }
 
+/* CPUs that a process may use, and its own one. */
+struct place {
+	cpu_set_t all, one, rest;
+};
+
+static struct place find_place(void)
+{
+	struct place p;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(p.all), &p.all), 0);
+	while (!CPU_ISSET(cpu, &p.all))
+		cpu++;
+	CPU_ZERO(&p.one);
+	CPU_SET(cpu, &p.one);
+	CPU_XOR(&p.rest, &p.all, &p.one);
+	return p;
+}
+
+static void put(pid_t pid, const cpu_set_t *where)
+{
+	assert_int_equal(sched_setaffinity(pid, sizeof(*where), where), 0);
+}
+
+enum { HOLDS = 300 };
+
+static void a_thread_whose_cpu_we_have_stands_still_without_a_stop(void **state)
+{
+	struct place place = find_place();
+	struct child c = start(spin);
+	struct pause p = { 0 };
+	int still = 0, ran = 0;
+
+	(void)state;
+	put(c.pid, &place.one);
+	put(0, &place.one);
+	for (int i = 0; i < HOLDS; i++) {
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_BUSY, &c.t->ns_pid, 1)));
+		/* It is stopped when we were taken off our CPU in the middle of holding it. */
+		bool waits = p.waiting == 1 && p.stopped == 0;
+		uint64_t before = c.shared->turns;
+		if (i % 2)
+			nap(1);
+		uint64_t after = c.shared->turns;
+		if (pause_still(&p, c.t)) {
+			assert_int_equal(before, after);
+			still += waits;
+		} else {
+			ran += waits && before != after;
+		}
+		pause_release(&p);
+	}
+	put(0, &place.all);
+	assert_true(still > 10);
+	assert_true(ran > 10);
+	end(&c);
+}
+
+static void who_wants_registers_stops_those_that_wait_too(void **state)
+{
+	struct place place = find_place();
+	struct child c = start(spin);
+	struct pause p = { 0 };
+
+	(void)state;
+	put(c.pid, &place.one);
+	put(0, &place.one);
+	for (int i = 0; i < 50; i++) {
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
+		assert_int_equal(p.stopped, 1);
+		pause_release(&p);
+		nap(2);
+	}
+	put(0, &place.all);
+	end(&c);
+}
+
+static void the_wait_for_a_cpu_after_a_pause_is_told(void **state)
+{
+	struct place place = find_place();
+	struct child c = start(spin), competitor = start(spin);
+	struct pause p = { 0 };
+	uint64_t most = 0;
+
+	(void)state;
+	put(c.pid, &place.one);
+	put(competitor.pid, &place.one);
+	if (CPU_COUNT(&place.rest))
+		put(0, &place.rest);
+	for (int i = 0; i < 100; i++) {
+		assert_false(failed(pause_hold(&p, c.t, PAUSE_READY, &c.t->ns_pid, 1)));
+		assert_int_equal(pause_waited(&p, c.t), 0); /* it stands */
+		pause_release(&p);
+		nap(20);
+		uint64_t waited = pause_waited(&p, c.t);
+		most = waited > most ? waited : most;
+		assert_int_equal(pause_waited(&p, c.t), 0); /* told once */
+	}
+	put(0, &place.all);
+	/* A competitor gets some milliseconds at a time. */
+	assert_in_range(most, 100000, 10000000000);
+	end(&c);
+	end(&competitor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +482,9 @@ int main(void)
 		cmocka_unit_test(a_thread_that_is_no_more_is_no_error),
 		cmocka_unit_test(a_process_stopped_by_the_user_stays_stopped),
 		cmocka_unit_test(a_stopper_that_is_killed_leaves_the_target_running),
+		cmocka_unit_test(a_thread_whose_cpu_we_have_stands_still_without_a_stop),
+		cmocka_unit_test(who_wants_registers_stops_those_that_wait_too),
+		cmocka_unit_test(the_wait_for_a_cpu_after_a_pause_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

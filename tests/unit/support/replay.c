@@ -54,7 +54,8 @@ void replay_target(const struct memory *snapshot, struct memory *m, struct targe
 		pid_t tid = (pid_t)strtol(at, NULL, 10);
 
 		xgrow(&ret->threads, &ret->thread_cap, ret->thread_count + 1, sizeof(*ret->threads));
-		ret->threads[ret->thread_count++] = (struct thread){ .tid = tid, .ns_tid = tid, .stat_fd = -1 };
+		ret->threads[ret->thread_count++] =
+			(struct thread){ .tid = tid, .ns_tid = tid, .stat_fd = -1, .runs_fd = -1 };
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
 	}
