@@ -257,14 +257,17 @@ bool pause_still(struct pause *p, struct target *t)
 	size_t before = p->count, kept = 0;
 	bool ours = p->waiting && own_switches() == p->switches;
 
+	p->waiting = 0;
 	for (size_t i = 0; i < before; i++) {
 		struct pause_thread held = p->list[i];
 		struct thread *th = held.stopped ? NULL : target_thread(t, held.ns_tid);
 		struct thread_runs runs;
 
-		if (held.stopped ||
-		    ((ours || !held.waits) && th && target_thread_runs(t, th, &runs) && runs.count == held.runs))
-			p->list[kept++] = held;
+		if (!held.stopped &&
+		    (!th || (held.waits && !ours) || !target_thread_runs(t, th, &runs) || runs.count != held.runs))
+			continue;
+		p->list[kept++] = held;
+		p->waiting += held.waits;
 	}
 	p->count = kept;
 	return kept == before;
