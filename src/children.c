@@ -1,6 +1,5 @@
 /* children.c - the descendants of a recorded process, recorded with it. */
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "children.h"
 #include "starting.h"
@@ -10,21 +9,9 @@ enum {
 	ATTACH_SHARE = 4,    /* tries to attach take a quarter of the time at most: looks must go on */
 };
 
-/* Each process costs some descriptors, and each of its threads one. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 struct err children_open(struct children *c, const struct watch_options *o, struct profile *p, pid_t root, uint64_t now)
 {
 	*c = (struct children){ .options = o, .profile = p, .next_ns = now };
-	raise_descriptor_limit();
 	return family_open(&c->family, root);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,11 +67,23 @@ static struct err open_process(pid_t pid, struct target *t)
 	return failed(e) ? e : target_refresh_threads(t);
 }
 
+/* A process costs some descriptors, and each of its threads up to two. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 struct err target_open(pid_t pid, struct target **ret)
 {
 	struct target *t = xcalloc(1, sizeof(*t));
 	struct err e;
 
+	raise_descriptor_limit();
 	t->pid = pid;
 	t->pidfd = t->proc = -1;
 	e = open_process(pid, t);
