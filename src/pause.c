@@ -1,7 +1,6 @@
 /* pause.c - hold some threads of a target still for the length of one read. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>

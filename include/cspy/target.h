@@ -60,9 +60,10 @@ struct thread_wait_info {
 	raddr_t at; /* WAIT_FUTEX: the address that it waits at; else 0 */
 };
 
+/* Of schedstat; both only grow. */
 struct thread_runs {
-	uint64_t count;
-	uint64_t waited_ns;
+	uint64_t count;	    /* times that it got a CPU */
+	uint64_t waited_ns; /* for one, before those */
 };
 
 struct thread {
